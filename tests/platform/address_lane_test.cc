@@ -78,8 +78,8 @@ TEST(AddressLaneTest, SearchGoesOnBehindTheGapsItTried) {
   EXPECT_GT(attempts, 1);
 }
 
-// Ranges never overlap, stay inside, and a freed one rests for as many frees as
-// the quarantine holds.
+// Ranges never overlap and stay inside. A freed range is not reused for as many
+// frees as the quarantine holds.
 TEST(AddressLaneTest, RandomUseNeverOverlapsNorReusesEarly) {
   const std::uint64_t bytes = std::uint64_t{64} << 20;
   AddressLane lane(kBegin, bytes);

@@ -1,4 +1,4 @@
-// The ways to hold a BiasedLock at once, and what it forgets.
+// The ways to take a BiasedLock at once, and the state that it resets.
 
 #include <gtest/gtest.h>
 
@@ -38,10 +38,10 @@ TEST(BiasedLockTurnsTest, IsASpinLockOnceThreadsTookManyTurns) {
   };
   take_turns(kMost - 1);
   EXPECT_TRUE(lock.may_be_biased());
-  // An owner is a new beginning.
+  // A new owner resets the count.
   Own(lock);
   ASSERT_TRUE(lock.is_mine());
-  take_turns(kMost);  // the first one is the owner's
+  take_turns(kMost);  // the first turn is the owner's
   EXPECT_TRUE(lock.may_be_biased());
   take_turns(2);
   EXPECT_FALSE(lock.may_be_biased());
@@ -98,12 +98,12 @@ TEST(BiasedLockRenewTest, MakesNothingBiasedThatCannotBe) {
   }
 }
 
-// As its owner.
+// As the owner of the lock.
 TEST(BiasedLockHoldTest, IsTakenAtOnceByItsOwnerAlone) {
   using Hold = BiasedLock::AsOwner;
   BiasedLock lock(true);
   if (!lock.may_be_biased()) GTEST_SKIP() << "no membarrier on this system";
-  EXPECT_FALSE(Hold::TakeAtOnce(lock));  // nobody's
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));  // it has no owner
   Own(lock);
   ASSERT_TRUE(Hold::TakeAtOnce(lock));
   EXPECT_EQ(HeldLocks(), 1);
@@ -133,12 +133,12 @@ TEST(BiasedLockHoldTest, NoOwnerTakesOneThatMayNotBeBiased) {
   }).join();
 }
 
-// Of one that may not be biased.
+// By the word of a lock that may not be biased.
 TEST(BiasedLockHoldTest, TheWordIsTakenByOneAtATime) {
   using Hold = BiasedLock::ByWord;
   BiasedLock lock;
   ASSERT_TRUE(Hold::TakeAtOnce(lock));
-  // As nothing is called, nobody has to know.
+  // It makes no call, so the count of held locks does not include it.
   EXPECT_EQ(HeldLocks(), 0);
   EXPECT_FALSE(Hold::TakeAtOnce(lock));
   EXPECT_FALSE(lock.try_lock());

@@ -40,8 +40,8 @@ const Program kRenew = {{Do::kRenew}};
 struct Programs {
   std::string name;
   std::vector<Program> threads;
-  // Whether a thread enters as the owner, and owners are removed, in a way that
-  // each of the faults breaks.
+  // True if a thread enters as the owner and owners are removed such that each
+  // of the faults breaks the lock.
   bool finds_faults = true;
 };
 
@@ -69,7 +69,7 @@ TEST_P(BiasedLockModelTest, ExcludesAndLosesNothingAndEnds) {
   EXPECT_TRUE(result.undone);
 }
 
-// Each part of the algorithm is needed, and the model would see it missing.
+// Each part of the algorithm is needed, and the model detects its absence.
 TEST_P(BiasedLockModelTest, FindsWhatIsLeftOut) {
   EXPECT_NE(Explore(LockModel::Fault::kBarrier).error, "");
   EXPECT_NE(Explore(LockModel::Fault::kSecondLook).error, "");
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// What the cases above are said to cover happens.
+// The events that the cases above should cover occur.
 TEST(BiasedLockModelEventsTest, OwnersComeAgainAndSlotsGoOn) {
   const auto tso = LockModel::Memory::kTso;
   EXPECT_TRUE(
@@ -117,7 +117,7 @@ TEST(BiasedLockModelEventsTest, OwnersComeAgainAndSlotsGoOn) {
   EXPECT_FALSE(tries.inherited);
 }
 
-// Also after that they exclude each other, whichever way they ask.
+// Afterwards they still exclude each other, in every way of locking.
 TEST(BiasedLockModelEventsTest, ThreadsThatTakeTurnsComeToHaveAPlainLock) {
   for (const Program& last : {Sections(1), TrySection(), AtOnceSection(),
                               WordSection(), UnownedSection()}) {
@@ -133,7 +133,7 @@ TEST(BiasedLockModelEventsTest, ThreadsThatTakeTurnsComeToHaveAPlainLock) {
   }
 }
 
-// Also while others still come to it, and for who has seen it plain.
+// Also while other threads arrive, and for a thread that has seen it plain.
 TEST(BiasedLockModelEventsTest, APlainLockCanBeRenewed) {
   for (const Program& last :
        {Sections(2), TrySection() + Sections(1), WordSection() + WordSection(),
@@ -150,7 +150,7 @@ TEST(BiasedLockModelEventsTest, APlainLockCanBeRenewed) {
   }
 }
 
-// It sees that nobody can go on.
+// The model detects that no thread can continue.
 TEST(BiasedLockModelEventsTest, FindsDeadlock) {
   const Program one = {
       {Do::kLock, 0}, {Do::kLock, 1}, {Do::kUnlock, 1}, {Do::kUnlock, 0}};

@@ -22,7 +22,7 @@ constexpr int kFirstRun = static_cast<int>(BiasedLockMachine::kFirstRun);
 
 int NoSystem(int /*command*/) { return -1; }
 
-// What a lock promises, biased or not.
+// The contract of a lock, biased or not.
 class BiasedLockTest : public testing::TestWithParam<bool> {
  protected:
   BiasedLock lock_{GetParam()};
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Both, BiasedLockTest, testing::Bool(),
 TEST_P(BiasedLockTest, ExcludesOtherThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 1000;
-  int count = 0;  // not atomic: the lock is what protects it
+  int count = 0;  // not atomic: the lock protects it
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
@@ -53,7 +53,7 @@ TEST_P(BiasedLockTest, ExcludesOtherThreads) {
 }
 
 // Long runs of one thread, which make it the owner, under attack. Many locks,
-// as each is harder to own after each removal.
+// because each removal makes it harder to own a lock.
 TEST_P(BiasedLockTest, NoUpdateOfAnOwnerIsLost) {
   constexpr std::size_t kLocks = 50;
   constexpr std::uint64_t kRun = 4000;
@@ -86,7 +86,7 @@ TEST_P(BiasedLockTest, NoUpdateOfAnOwnerIsLost) {
     for (std::uint64_t round = 0; round < kRun; ++round) {
       const std::lock_guard guard(counters[i]->lock);
       const std::uint64_t seen = counters[i]->count;
-      // The longer, the likelier an attack within.
+      // A longer section is more likely to be attacked.
       for (int j = 0; j < 10; ++j) {
         std::atomic_signal_fence(std::memory_order_seq_cst);
       }
@@ -159,8 +159,8 @@ TEST_P(BiasedLockTest, WaiterGetsALockThatIsReleasedAfterItStartedToWait) {
   EXPECT_TRUE(entered);
 }
 
-// The unlocking store is the last access: whoever finds that it is the last
-// user may delete the lock.
+// The unlocking store is the last access, so a thread that finds itself the
+// last user may delete the lock.
 TEST_P(BiasedLockTest, TheLastUserMayDeleteIt) {
   struct Shared {
     explicit Shared(bool may_bias) : lock(may_bias) {}
@@ -199,7 +199,7 @@ TEST_P(BiasedLockTest, TheLastUserMayDeleteIt) {
   EXPECT_EQ(deleted, kRounds);
 }
 
-// With a bias.
+// Tests with a bias.
 class BiasedLockOwnerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -223,7 +223,7 @@ TEST_F(BiasedLockOwnerTest, BelongsToWhoTookItOftenInARow) {
   std::thread([&] { EXPECT_FALSE(lock_.is_mine()); }).join();
 }
 
-// Takes it `times` times in a thread of its own.
+// Locks and unlocks it `times` times in a separate thread.
 void UseElsewhere(BiasedLock& lock, int times) {
   std::thread([&] {
     for (int i = 0; i < times; ++i) {
@@ -242,7 +242,7 @@ TEST_F(BiasedLockOwnerTest, ThreadsThatTakeTurnsOwnNothing) {
   }
 }
 
-// The owner's stretches without removal pay for the removals.
+// Runs of the owner without a removal pay for the removals.
 TEST_F(BiasedLockOwnerTest, EachRemovalDoublesTheRunUpToABound) {
   std::uint32_t run = BiasedLockMachine::kFirstRun;
   Own(lock_);
@@ -271,8 +271,8 @@ TEST_F(BiasedLockOwnerTest, IsASpinLockWithoutABarrier) {
   EXPECT_FALSE(BiasedLock(false).may_be_biased());
 }
 
-// A thread has one slot: the second lock is held by its lock word, and keeps
-// others out as well.
+// A thread has one slot. It holds a second lock by the lock word, which
+// excludes other threads as well.
 TEST_F(BiasedLockOwnerTest, AnOwnerOfTwoHoldsBoth) {
   BiasedLock other(true);
   Own(lock_);
@@ -293,8 +293,8 @@ TEST_F(BiasedLockOwnerTest, AnOwnerOfTwoHoldsBoth) {
   }
 }
 
-// The slot of a thread that ended goes to the next one that owns a lock, with
-// the locks of the former.
+// After the end of a thread, the next owner reuses its slot, together with its
+// locks.
 TEST_F(BiasedLockOwnerTest, ThreadsThatEndGiveTheirSlotsBack) {
   std::size_t inherited = 0;
   // More threads than slots.
@@ -319,7 +319,7 @@ TEST_F(BiasedLockOwnerTest, ALockOfAThreadThatEndedIsTaken) {
   lock_.unlock();
 }
 
-// Those that get no slot use the lock word.
+// Threads without a slot use the lock word.
 TEST_F(BiasedLockOwnerTest, MoreThreadsThanSlotsExcludeEachOther) {
   constexpr std::size_t kThreads = BiasedLockMachine::kSlots + 20;
   std::atomic<std::size_t> owners{0};
@@ -342,7 +342,7 @@ TEST_F(BiasedLockOwnerTest, MoreThreadsThanSlotsExcludeEachOther) {
   EXPECT_GT(owners, BiasedLockMachine::kSlots / 2);
 }
 
-// A destructor of the thread that comes later still locks.
+// A later destructor of the thread can still lock.
 TEST_F(BiasedLockOwnerTest, AThreadThatGaveItsSlotBackLocksOn) {
   struct LocksAtEnd {
     ~LocksAtEnd() {
@@ -356,7 +356,7 @@ TEST_F(BiasedLockOwnerTest, AThreadThatGaveItsSlotBackLocksOn) {
   };
   std::atomic<bool> was_mine{true};
   std::thread([&] {
-    // Made before the thread's slot, so destroyed behind it.
+    // Created before the thread's slot, so destroyed after it.
     static thread_local LocksAtEnd at_end;
     at_end.was_mine = &was_mine;
     at_end.lock = &lock_;

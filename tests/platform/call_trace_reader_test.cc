@@ -16,7 +16,7 @@ class CallTraceReaderTest : public testing::Test {
  protected:
   ~CallTraceReaderTest() override { std::remove(path_.c_str()); }
 
-  // The error of reading `text` behind the header, without the path.
+  // The error for `text` behind the header, without the path.
   std::string ErrorOf(const std::string& text,
                       const std::string& header = kCallTraceHeader) {
     std::ofstream(path_) << header << "\n" << text;

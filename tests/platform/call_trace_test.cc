@@ -33,7 +33,7 @@ class CallTraceTest : public testing::Test {
   }
   ~CallTraceTest() override { std::remove(path_.c_str()); }
 
-  // The file so far, line by line.
+  // The lines of the file so far.
   std::vector<std::string> Lines() const {
     std::ifstream file(path_);
     std::vector<std::string> lines;
@@ -54,7 +54,7 @@ std::vector<std::string> Fields(const std::string& line) {
   return fields;
 }
 
-// Some calls of each kind, refused ones too.
+// Some calls of each kind, including refused ones.
 void Exercise(Device& device) {
   DevicePtr ptr = 0;
   Stream stream;
@@ -122,7 +122,7 @@ TEST_F(CallTraceTest, HasALineForEachRangeThatWorkTouches) {
     device.MemAlloc(&ptr, 4096);
     const WorkRange ranges[] = {{ptr, 64, false}, {ptr + 64, 128, true}};
     platform->work(0)->Enqueue(device.LegacyStream(), ranges, 2, 0, 7);
-    // Refused: it touches nothing.
+    // Refused: it has no effect.
     platform->work(0)->Enqueue(Stream(), ranges, 2, 0, 7);
   }
   const std::vector<std::string> lines = Lines();

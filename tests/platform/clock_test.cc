@@ -38,12 +38,12 @@ TEST(ClockTest, SteadyClockWaitsUntilTheDeadline) {
     Clock::Steady().WaitUntil(wake, lock, deadline);
     ASSERT_TRUE(lock.owns_lock());
   }
-  // A deadline that has passed does not wait at all.
+  // A wait with a past deadline returns at once.
   Clock::Steady().WaitUntil(wake, lock, deadline);
   EXPECT_TRUE(lock.owns_lock());
 }
 
-// Both ways out of a wait, on any clock.
+// Both ends of a wait, on any clock.
 template <class AnyClock>
 void ExpectANotifiedThreadReturns(AnyClock& clock) {
   std::mutex mutex;

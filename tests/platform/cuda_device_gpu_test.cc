@@ -1,4 +1,4 @@
-// The promises of the CUDA device that only a GPU can keep or break.
+// The promises of the CUDA device that only a GPU can verify.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(CudaDeviceGpuTest, BusyWorkIsSeenByAQuery) {
             Status::kSuccess);
   DeviceWork* work = platform_->work(0);
   ASSERT_NE(work, nullptr);
-  // Two seconds: no host thread is held up that long between two calls.
+  // Two seconds: longer than any pause of a host thread between two calls.
   ASSERT_EQ(work->Enqueue(stream, nullptr, 0, 2'000'000'000, 0),
             Status::kSuccess);
   EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);

@@ -1,4 +1,4 @@
-// What the CUDA device adds to the driver, over a driver that is not there.
+// The layer of the CUDA device above the driver, tested over a fake driver.
 
 #include "strata/platform/cuda/cuda_device.h"
 
@@ -24,7 +24,7 @@ class CudaDeviceTest : public testing::Test {
  protected:
   CudaDeviceTest() : driver_(MakeFakeCudaDriver()) { Start(); }
 
-  // Builds the platform, again if the fake was changed.
+  // Builds the platform; again after a change of the fake.
   void Start() {
     platform_.emplace(driver_);
     Fake().calls.clear();
@@ -105,7 +105,7 @@ TEST_F(CudaDeviceTest, WritesNoResultOfARefusedCall) {
   EXPECT_EQ(ptr, 17u);
 }
 
-// The driver would take any number.
+// The driver would accept any number.
 TEST_F(CudaDeviceTest, RefusesCaptureModesThatThereAreNot) {
   for (const int number : {-1, 3}) {
     auto mode = static_cast<CaptureMode>(number);
@@ -209,7 +209,7 @@ TEST_F(CudaDeviceTest, WrappedStreamHasTheUidOfTheCreatedOne) {
   Fake().stream_context = FakeContext(0);
   Stream created;
   ASSERT_EQ(device().StreamCreate(&created, 0), Status::kSuccess);
-  --Fake().next_stream_id;  // asked again, the driver answers the same
+  --Fake().next_stream_id;  // asked again, the driver returns the old id
   Stream wrapped;
   ASSERT_EQ(device().WrapStream(created.handle, &wrapped), Status::kSuccess);
   EXPECT_EQ(wrapped, created);
@@ -346,7 +346,7 @@ TEST_F(CudaDeviceTest, CountsAndShowsRefusedCalls) {
   EXPECT_EQ(device().CallCount(DeviceCall::kMemAlloc), 1u);
 }
 
-// The columns that call_trace.h promises; the simulated device has the same.
+// The columns of call_trace.h; the simulated device has equal ones.
 TEST_F(CudaDeviceTest, ShowsTheHandleACallIsAbout) {
   std::vector<CallRecord> seen;
   device().SetCallObserver(
@@ -396,7 +396,7 @@ TEST_F(CudaWorkTest, IsReadyBeforeTheFirstLaunch) {
                    "StreamSynchronize", "StreamDestroy"}));
 }
 
-// What a thread that captures may not do unless it is relaxed.
+// An operation that a capturing thread may do only in relaxed mode.
 TEST_F(CudaWorkTest, IsLoadedByARelaxedThread) {
   Fake().capture_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
   ASSERT_NE(platform_->work(0), nullptr);

@@ -1,4 +1,4 @@
-// How the functions of the driver are found, by a lookup of our own.
+// How the functions of the driver are found, with a fake lookup.
 
 #include "strata/platform/cuda/cuda_driver.h"
 
@@ -19,7 +19,7 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::Pair;
 
-// The names that were asked for, and the versions.
+// The requested names and versions.
 std::map<std::string, int>& Asked() {
   static std::map<std::string, int> asked;
   return asked;
@@ -33,7 +33,7 @@ CUresult FindAll(const char* symbol, void** function, int version, cuuint64_t,
   return CUDA_SUCCESS;
 }
 
-// A driver of CUDA 12.2, which has no pools.
+// A driver of CUDA 12.2, without pools.
 CUresult FindOld(const char* symbol, void** function, int version,
                  cuuint64_t flags, CUdriverProcAddressQueryResult* result) {
   if (std::string(symbol).rfind("cuMemPool", 0) == 0 || version > 12020) {
@@ -44,8 +44,8 @@ CUresult FindOld(const char* symbol, void** function, int version,
   return FindAll(symbol, function, version, flags, result);
 }
 
-// The driver knows cuMemAlloc by that name and a version, and none of
-// cuMemAlloc_v2, which is what cuda.h makes of it.
+// The driver knows cuMemAlloc by that name and a version. It does not know
+// cuMemAlloc_v2, to which cuda.h expands the name.
 TEST(CudaDriverTest, AsksForFunctionsByTheirPlainNames) {
   Asked().clear();
   CudaDriver driver;

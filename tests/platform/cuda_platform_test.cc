@@ -1,4 +1,4 @@
-// The CUDA platform on the machine at hand, with a GPU or without.
+// The CUDA platform on this machine, with a GPU or without.
 
 #include "strata/platform/cuda/cuda_platform.h"
 
@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Why there is no CUDA platform here, or nothing.
+// The reason for the absence of a CUDA platform; empty if there is one.
 std::string Problem() {
   PlatformOptions options;
   options.platform = "cuda";

@@ -1,6 +1,6 @@
-// What calls take on the GPU at hand: recorded, never judged. The report of
-// tools/gpu_check shows the figures; the simulated device's cost table is made
-// from such.
+// The duration of calls on the GPU of this machine: recorded, but not checked.
+// The report of tools/gpu_check shows the figures, which are the source of the
+// simulated device's cost table.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class CudaTimingGpuTest : public testing::Test {
   }
   Device& device() { return platform_->device(0); }
 
-  // Calls, each timed in every round; a round that fails ends the test.
+  // Calls that are timed in every round. A failed round ends the test.
   struct Step {
     const char* name;
     std::function<Status()> call;

@@ -33,7 +33,7 @@ TEST(DeviceWorkTest, NoRangesAreFineButAMissingArrayIsNot) {
   EXPECT_FALSE(IsValidWork(nullptr, 1));
 }
 
-// Work of a device that has kernels of its own.
+// Work of a device with its own kernels.
 class KernelsOnly final : public DeviceWork {
  public:
   Status Enqueue(Stream /*stream*/, const WorkRange* /*ranges*/,

@@ -19,7 +19,7 @@ SimNode NodeOn(int device) {
 
 ExecPlan PlanOf(const SimGraph& graph) { return {graph, {}, 0, {}}; }
 
-// For each node those that the plan makes it wait for, directly or not.
+// For each node, the nodes that it waits for in the plan, directly or not.
 std::vector<NodeSet> OrderOf(const ExecPlan& plan) {
   std::vector<NodeSet> order(plan.nodes().size());
   std::vector<int> last(plan.lanes().size(), -1);
@@ -73,7 +73,7 @@ TEST(ExecPlanTest, LaneIsOfOneDevice) {
   EXPECT_TRUE(plan.nodes()[0].is_awaited);
 }
 
-// Lanes and waits are the order of the graph, no less and no more.
+// Lanes and waits produce exactly the order of the graph.
 TEST(ExecPlanTest, OrderIsTheGraphs) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {

@@ -13,15 +13,16 @@
 
 namespace strata {
 
-// What the functions of MakeFakeCudaDriver() do and have seen. One per process:
-// the driver's functions take no object.
+// The behaviour and the recorded calls of the functions of
+// MakeFakeCudaDriver(). One per process, because the driver's functions take no
+// object.
 struct FakeCuda {
-  // Calls by name, in order, without those that only look or ask.
+  // Names of the calls in order, without queries.
   std::vector<std::string> calls;
-  // What the next call of this name returns.
+  // Result of the next call of each name.
   std::map<std::string, CUresult> results;
   CUcontext current = nullptr;          // of every thread
-  CUcontext current_in_call = nullptr;  // when memory was last asked for
+  CUcontext current_in_call = nullptr;  // at the last allocation
   int pushes = 0;
   int pops = 0;
   int contexts_made = 0;
@@ -29,9 +30,9 @@ struct FakeCuda {
   bool has_pools = true;
   bool has_virtual_memory = true;
   DriverNumber next_stream_id = 0;
-  CUcontext stream_context = nullptr;  // what streams say they belong to
-  unsigned stream_flags = 0;           // what streams say they are
-  CUstream last_stream = nullptr;      // that work was given to
+  CUcontext stream_context = nullptr;  // reported context of streams
+  unsigned stream_flags = 0;           // reported flags of streams
+  CUstream last_stream = nullptr;      // stream of the last work
   unsigned last_blocks = 0;            // of a launch
   std::vector<CUlaunchAttribute>
       launch_attributes;    // of the last LaunchKernelEx
@@ -103,7 +104,7 @@ inline void AddFakeDevices(CudaDriver* driver) {
     *context = Fake().current;
     return CUDA_SUCCESS;
   };
-  // One level is all that CudaContextScope needs.
+  // One level is enough for CudaContextScope.
   static CUcontext below = nullptr;
   driver->CtxPushCurrent = [](CUcontext context) {
     below = std::exchange(Fake().current, context);
@@ -215,7 +216,7 @@ inline void AddFakeMemory(CudaDriver* driver) {
 }
 
 inline void AddFakeKernel(CudaDriver* driver) {
-  // Of every thread.
+  // Shared by all threads.
   driver->ThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
     std::swap(*mode, Fake().capture_mode);
     return CUDA_SUCCESS;
@@ -248,7 +249,7 @@ inline void AddFakeKernel(CudaDriver* driver) {
   };
 }
 
-// A driver of two devices without any. Functions that no test needs are null.
+// A driver of two fake devices. Functions that no test needs are null.
 inline CudaDriver MakeFakeCudaDriver() {
   Fake() = FakeCuda();
   CudaDriver driver;

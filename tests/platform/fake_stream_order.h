@@ -11,11 +11,11 @@
 
 namespace strata {
 
-// Streams whose work the test submits, orders and completes by hand.
+// Streams with work that the test submits, orders and completes by hand.
 class FakeStreamOrder final : public StreamOrder {
  public:
   FakeStreamOrder() = default;
-  // What is known now, to ask later.
+  // A snapshot of the current state, for later queries.
   FakeStreamOrder(const FakeStreamOrder& other)
       : StreamOrder(), state_(other.state_), waits_(other.waits_) {}
   FakeStreamOrder& operator=(const FakeStreamOrder&) = delete;
@@ -28,9 +28,9 @@ class FakeStreamOrder final : public StreamOrder {
     return stream;
   }
 
-  // One more piece of work.
+  // Submits one more piece of work.
   void Submit(const Stream& stream) { ++state_[KeyOf(stream)].submitted; }
-  // All work of the stream, whatever it waits for, is done.
+  // Completes all work of the stream, regardless of its waits.
   void Complete(const Stream& stream) {
     State& state = state_[KeyOf(stream)];
     state.done = state.submitted;

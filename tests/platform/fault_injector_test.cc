@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// Which of `calls` calls of mem_alloc fail: "..x" if the third does.
+// The failing calls among `calls` calls of mem_alloc: "..x" if the third fails.
 std::string Pattern(FaultInjector* injector, int calls,
                     std::size_t bytes = 4096) {
   std::string pattern;
@@ -84,7 +84,7 @@ TEST(FaultInjectorTest, ProbabilityOneFailsAll) {
   EXPECT_EQ(PatternOf("mem_alloc:probability=1", 50), std::string(50, 'x'));
 }
 
-// A program may have a locale in which a comma begins the decimals.
+// A program may set a locale with a decimal comma.
 TEST(FaultInjectorTest, ProbabilityIsReadTheSameInEveryLocale) {
   const std::string before = std::setlocale(LC_NUMERIC, nullptr);
   const bool found = std::setlocale(LC_NUMERIC, "de_DE.utf8") != nullptr ||

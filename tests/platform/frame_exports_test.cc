@@ -1,4 +1,4 @@
-// Descriptors of a device's memory for other platforms, here of one process.
+// Descriptors of a device's memory for other platforms, here in one process.
 
 #include "strata/platform/sim/frame_exports.h"
 
@@ -82,7 +82,7 @@ TEST_F(FrameExportsTest, RecordsOfForgottenObjectsMakeRoom) {
 TEST_F(FrameExportsTest, OtherFilesAreNoRecords) {
   EXPECT_FALSE(FrameRecord::Read(fd_).has_value());
   EXPECT_FALSE(FrameRecord::Read(-1).has_value());
-  // A part beyond the file.
+  // A part beyond the end of the file.
   const int fd = exports_.Export(
       1, RecordOf({{(kFileFrames + 9) * kFrameBytes, kFrameBytes}}));
   EXPECT_FALSE(FrameRecord::Read(fd).has_value());
@@ -119,7 +119,7 @@ TEST_F(ForeignMemoryTest, ImportOfAnotherPlatformKeepsTheMemory) {
               kOk);
     close(shareable.fd);
     EXPECT_EQ(FreeFrames(), free_frames - 2);
-    // It can be passed on, also back to its owner.
+    // It can be exported again, also to its owner.
     Shareable again;
     ASSERT_EQ(
         other.sim_device(0).ExportMemory(imported, ShareType::kPosixFd, &again),

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// Bytes that the host has given to the store.
+// Bytes of the store that the host backs.
 std::uint64_t ResidentBytes(const FrameStore& store) {
   struct stat status = {};
   EXPECT_EQ(fstat(store.fd(), &status), 0);
@@ -40,7 +40,7 @@ TEST(FrameStoreTest, UnknownModeNamesTheOption) {
 
 TEST(FrameStoreTest, NoRoomNamesTheOptionAndTheSize) {
   try {
-    // More than an address space has.
+    // More than an address space.
     const FrameStore store(SimData::kBacked, std::uint64_t{1} << 62);
     ADD_FAILURE() << "mapped";
   } catch (const std::runtime_error& error) {

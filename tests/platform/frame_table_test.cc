@@ -64,7 +64,7 @@ TEST(FrameTableTest, FailsExactlyWhenNoFrameIsLeft) {
   ASSERT_TRUE(table.Take(kFrameBytes - kMebibyte - kSliceBytes));
   EXPECT_EQ(table.free_frames(), 0u);
   EXPECT_FALSE(table.Take(kMebibyte));
-  // The shared frame has room left.
+  // The shared frame has room.
   ASSERT_TRUE(table.Take(kMebibyte - kSliceBytes));
   ASSERT_TRUE(table.Take(kMebibyte - kSliceBytes) == std::nullopt);
   ASSERT_TRUE(table.Take(kSliceBytes));
@@ -106,7 +106,7 @@ TEST(FrameTableTest, LocateFindsEveryByteOfAShare) {
   EXPECT_EQ(table.Locate(small, 0).offset, kFrameBytes);
 }
 
-// Every slice by itself, searched from the front.
+// Every slice separately, searched from the front.
 class NaiveFrames {
  public:
   explicit NaiveFrames(std::uint64_t frames) : free_frames_(frames) {}
@@ -192,7 +192,7 @@ std::uint64_t RandomBytes(std::mt19937_64& random) {
   }
 }
 
-// Marks the physical bytes of a share, in slices; no slice has two owners.
+// Marks the physical bytes of a share, in slices. No slice may have two owners.
 void Mark(const FrameTable& table, const FrameShare& share, bool take,
           std::set<std::uint64_t>* owned) {
   const std::uint64_t bytes = share.frames > 0 ? share.frames * kFrameBytes

@@ -1,4 +1,4 @@
-// FreeBlocks against one ordered set.
+// FreeBlocks compared with one ordered set.
 
 #include "strata/platform/sim/free_blocks.h"
 
@@ -24,7 +24,7 @@ class FreeBlocksTest : public testing::TestWithParam<unsigned> {
  protected:
   using Key = std::pair<std::uint64_t, DevicePtr>;
 
-  // Of every order of magnitude, many of them equal.
+  // Sizes of every order of magnitude, many of them equal.
   std::uint64_t AnySize() {
     const std::uint64_t most = std::uint64_t{1} << (random_() % 34);
     return (1 + random_() % most) * kSliceBytes;
@@ -61,7 +61,7 @@ TEST_P(FreeBlocksTest, FindsTheSmallestAndOfEqualsTheLowest) {
     } else {
       RemoveOne();
     }
-    // Every third block, or each, is for the one who asks.
+    // Every third block, or each block, is acceptable.
     const std::uint64_t third = random_() % 4;
     const auto accepts = [&](DevicePtr ptr) {
       return third == 3 || ptr / kSliceBytes % 3 == third;

@@ -15,10 +15,10 @@ using Nodes = std::vector<NodeIndex>;
 
 class GraphHeapTest : public ::testing::Test {
  protected:
-  // A node that comes after `before`.
+  // Adds a node behind `before`.
   NodeIndex Add(const Nodes& before) { return graph_.Add(SimNode(), before); }
 
-  // Allocates in a new node after `before`.
+  // Allocates in a new node behind `before`.
   DevicePtr Allocate(std::uint64_t bytes, const Nodes& before) {
     const auto node = static_cast<NodeIndex>(graph_.nodes().size());
     const auto ptr = heap_.Allocate(
@@ -33,7 +33,7 @@ class GraphHeapTest : public ::testing::Test {
     last_ = Add(before);
     return ptr.value_or(0);
   }
-  // Frees in a new node after `before`.
+  // Frees in a new node behind `before`.
   NodeIndex Free(DevicePtr ptr, const Nodes& before) {
     const NodeIndex node = Add(before);
     heap_.Free(ptr, node);
@@ -43,11 +43,11 @@ class GraphHeapTest : public ::testing::Test {
   SimGraph graph_;
   GraphHeap heap_{nullptr};
   DevicePtr next_ = kFrameBytes;
-  NodeIndex last_ = 0;  // that allocated last
+  NodeIndex last_ = 0;  // the last allocation node
   bool refuse_ = false;
 };
 
-// cuda_semantics P16, both ways.
+// cuda_semantics P16, in both directions.
 TEST_F(GraphHeapTest, AddressIsSharedOnlyBehindItsFree) {
   const DevicePtr first = Allocate(kFrameBytes, {});
   const NodeIndex allocated = last_;
@@ -78,7 +78,7 @@ TEST_F(GraphHeapTest, SmallestBlockThatFitsIsTaken) {
   EXPECT_EQ(Allocate(1024, {large_freed, small_freed}), large);
 }
 
-// cuda_semantics M10: of neighbours, each has to be free before.
+// cuda_semantics M10: each of the neighbours must be free before.
 TEST_F(GraphHeapTest, NeighboursServeTogether) {
   const DevicePtr low = Allocate(kFrameBytes / 2, {});
   const NodeIndex a = last_;
@@ -104,7 +104,7 @@ TEST_F(GraphHeapTest, RestForgetsNoFree) {
   const DevicePtr ptr = Allocate(kFrameBytes, {});
   const NodeIndex freed = Free(ptr, {last_});
   EXPECT_EQ(Allocate(512, {freed}), ptr);
-  const DevicePtr beside = Allocate(512, {});  // not after the free
+  const DevicePtr beside = Allocate(512, {});  // not behind the free
   EXPECT_TRUE(beside < ptr || beside >= ptr + kFrameBytes);
 }
 

@@ -20,7 +20,8 @@ TEST(HappensBeforeTest, StreamIsFirstInFirstOut) {
   EXPECT_FALSE(order.OfThread(1).Covers(first));
 }
 
-// cuda_semantics S3: both ways, for blocking streams of the device alone.
+// cuda_semantics S3: in both directions, only for blocking streams of the
+// device.
 TEST(HappensBeforeTest, LegacyStreamOrdersBlockingStreams) {
   HappensBefore order;
   order.CreateStream(kA, true, 1);
@@ -36,8 +37,8 @@ TEST(HappensBeforeTest, LegacyStreamOrdersBlockingStreams) {
   EXPECT_FALSE(order.OfStream(kB).Covers(legacy));
 }
 
-// A stream without later work does not wait for the legacy one, and who waits
-// for the stream does not either.
+// A stream without later work does not wait for the legacy stream, and neither
+// does a wait for that stream.
 TEST(HappensBeforeTest, WaitForABlockingStreamIsNoneForTheLegacyStream) {
   HappensBefore order;
   order.CreateStream(kA, true, 1);
@@ -85,7 +86,7 @@ TEST(HappensBeforeTest, LastSaysNothingOfTheFormerStreamInItsPlace) {
   order.CreateStream(kB, false, 1);
   EXPECT_EQ(order.Last(kB).count, 0U);
   const Epoch b = order.Submit(kB, 1);
-  EXPECT_EQ(b.component, a.component);  // it is the same place
+  EXPECT_EQ(b.component, a.component);  // in the same slot
   EXPECT_GT(b.count, a.count);
 }
 

@@ -1,5 +1,5 @@
-// What is found in a capture (cuda_semantics.md §5.3): the order of its nodes,
-// its events, and captures that fail.
+// Hazards in a capture (cuda_semantics.md §5.3): the order of its nodes, its
+// events, and captures that fail.
 
 #include <gtest/gtest.h>
 
@@ -42,13 +42,13 @@ TEST_F(HazardCapturesTest, ReuseBesideAnAncestorIsFoundAtInstantiation) {
   EXPECT_EQ(run_.Kinds(), "");
   run_.Instantiate(kExec, kGraph);
   EXPECT_EQ(run_.Kinds(), "reuse-race");
-  // The hand-out and the use; a second instantiation has nothing to add.
+  // The allocation and the use. A second instantiation adds nothing.
   EXPECT_EQ(run_.checker.hazard_count(), 2U);
   run_.Instantiate(kExec + 1, kGraph);
   EXPECT_EQ(run_.checker.hazard_count(), 2U);
 }
 
-// cuda_semantics K2: a stream whose dependencies were replaced starts anew.
+// cuda_semantics K2: a stream with replaced dependencies starts anew.
 TEST_F(HazardCapturesTest, ReplacedDependenciesTakeTheOrderOfAStreamAway) {
   run_.Begin(kA);
   UseOnA();
@@ -115,7 +115,7 @@ TEST_F(HazardCapturesTest, CaptureIntoAGraphGoesOnBehindItsNodes) {
   run_.BeginToGraph(kB, kGraph);
   run_.Alloc(kChunk, kBlock, kB);
   run_.End(kB, kGraph);
-  run_.BeginToGraph(kB, kGraph);  // behind nothing
+  run_.BeginToGraph(kB, kGraph);  // without predecessors
   run_.Alloc(kChunk + kBlock, kBlock, kB);
   run_.End(kB, kGraph);
   run_.Instantiate(kExec, kGraph);
@@ -145,7 +145,7 @@ TEST_F(HazardCapturesTest, CaptureIntoAGraphThatFailedLeavesTheGraphAsItWas) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics C33: what failed was never there.
+// cuda_semantics C33: a failed capture leaves no effect.
 TEST_F(HazardCapturesTest, CaptureThatFailedLeavesNothing) {
   run_.Begin(kA);
   Fork();
@@ -156,7 +156,7 @@ TEST_F(HazardCapturesTest, CaptureThatFailedLeavesNothing) {
   EXPECT_EQ(run_.Kinds(), "free-in-use");
 }
 
-// It is refused, and the capture is over: what comes next runs.
+// The call is refused, and ends the capture: later work runs.
 TEST_F(HazardCapturesTest, EndByTheWrongThreadEndsTheCapture) {
   run_.Begin(kA);
   run_.End(kA, 0, Status::kStreamCaptureWrongThread);
@@ -174,7 +174,7 @@ TEST_F(HazardCapturesTest, BlockUsedInACaptureAfterItsFreeIsFound) {
   EXPECT_EQ(run_.Kinds(), "graph-use-after-free");
 }
 
-// cuda_semantics K4: an event of a capture is no proof.
+// cuda_semantics K4: a captured event proves nothing.
 TEST_F(HazardCapturesTest, QueryOfACapturedEventIsFound) {
   run_.Begin(kA);
   run_.Record(kEvent, kA);
@@ -265,12 +265,12 @@ TEST_F(HazardCapturesTest, ExternalWaitOrdersTheNodesBehindItAlone) {
   ASSERT_EQ(run_.Kinds(), "reuse-race");
   EXPECT_EQ(run_.checker.hazard_count(), 1U);
   EXPECT_EQ(run_.checker.hazards()[0].ptr, before);
-  // All nodes come before what the stream does next.
+  // All nodes precede the next work of the stream.
   run_.Launch(kExec, kA);
   EXPECT_EQ(run_.checker.hazard_count(), 1U);
 }
 
-// It waits for what the event stands for at the launch.
+// It waits for the work that the event covers at the launch.
 TEST_F(HazardCapturesTest, ExternalWaitForAnEventOfAFormerCaptureIsANode) {
   run_.Begin(kA);
   run_.Record(kEvent, kA);

@@ -1,5 +1,5 @@
-// Which uses of memory are found (cuda_semantics.md §5.2): blocks, their parts
-// and owners, and what is reported of them.
+// Hazards of memory uses (cuda_semantics.md §5.2): blocks, their parts and
+// owners, and the reports.
 
 #include "strata/platform/check/hazard_checker.h"
 
@@ -76,7 +76,7 @@ TEST_F(HazardCheckerTest, CallThatFailedDidNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// cuda_semantics M10: parts of a former block keep its obligations.
+// cuda_semantics M10: parts of a former block inherit its uses.
 TEST_F(HazardCheckerTest, PartsInheritTheUsesOfTheWhole) {
   run_.Alloc(kChunk, 4 * kBlock, kA);
   run_.Write(kChunk + 2 * kBlock, kBlock, kA);
@@ -92,12 +92,12 @@ TEST_F(HazardCheckerTest, WholeInheritsTheUsesOfItsParts) {
   UseOnA();
   run_.AllocWriteFree(kChunk + kBlock, kBlock, kB);
   run_.Order(kEvent, kA, 9);
-  run_.Alloc(kChunk, 2 * kBlock, 9);  // knows of A alone
+  run_.Alloc(kChunk, 2 * kBlock, 9);  // ordered only behind A
   ASSERT_EQ(run_.Kinds(), "reuse-race");
   EXPECT_EQ(run_.checker.hazards()[0].first.stream_uid, kB);
 }
 
-// The first life's use is found behind a second life that nobody used.
+// A use of the first life is found through an unused second life.
 TEST_F(HazardCheckerTest, UsesOutliveALifeWithoutUses) {
   WriteOnA();
   run_.Free(kChunk, 0);
@@ -107,13 +107,14 @@ TEST_F(HazardCheckerTest, UsesOutliveALifeWithoutUses) {
   run_.Free(kChunk, 0);
   EXPECT_EQ(run_.Kinds(), "");
   run_.thread = 2;
-  run_.CreateStream(9);  // by a thread that has seen nothing
+  run_.CreateStream(9);  // by a thread without any waits
   run_.Write(kChunk + kBlock, 8, 9);
   run_.Read(kChunk, kBlock, 9);
   EXPECT_EQ(run_.Kinds(), "use-after-free reuse-race");
 }
 
-// A GPU does not say what kernels use: marks and frees stand for it.
+// A GPU does not report the memory that kernels use: marks and frees stand for
+// those uses.
 TEST_F(HazardCheckerTest, MarkCountsAsAUseOfTheStreamsWork) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Read(kChunk + kBlock, 8, kB);  // stands for a kernel in B
@@ -133,7 +134,7 @@ TEST_F(HazardCheckerTest, FreeCountsAsAUseOfTheStreamsWork) {
   EXPECT_EQ(run_.checker.hazards()[0].first.call, DeviceCall::kBlockFree);
 }
 
-// A stream that did nothing since it was created used nothing.
+// A stream without work since its creation has no uses.
 TEST_F(HazardCheckerTest, MarkForAnIdleStreamIsNoUse) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Mark(kChunk, kB);
@@ -149,7 +150,7 @@ TEST_F(HazardCheckerTest, PinnedBlockGoesToTheHostOnlyWhenItSawTheEnd) {
   run_.Copy(kChunk, kPinned, kBlock, kA);
   run_.Mark(kPinned, kA);
   run_.Free(kPinned, kA);
-  run_.Alloc(kPinned, kBlock, kA);  // the same stream is not enough
+  run_.Alloc(kPinned, kBlock, kA);  // same stream, but the host needs more
   EXPECT_EQ(run_.Kinds(), "host-reuse");
 }
 
@@ -166,7 +167,7 @@ TEST_F(HazardCheckerTest, PinnedBlockAfterAHostWaitIsClean) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics H6: a copy to pageable memory has happened when it returns.
+// cuda_semantics H6: a copy to pageable memory is complete when it returns.
 TEST_F(HazardCheckerTest, CopyToPageableMemoryIsAHostWait) {
   WriteOnA();
   run_.Copy(0x4000, kChunk, kBlock, kA);

@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// A program of two streams over one piece of memory, written as the records of
-// its calls.
+// A program of two streams over one piece of memory, as the records of its
+// calls.
 class HazardFixture : public testing::Test {
  protected:
   static constexpr std::uint64_t kChunk = 0x100000;  // the memory
@@ -30,11 +30,11 @@ class HazardFixture : public testing::Test {
     run_.MemAlloc(kChunk, 1 << 20);
   }
 
-  // A block that stream A wrote.
+  // Allocates a block, written by stream A.
   void WriteOnA() { run_.AllocWrite(kChunk, kBlock, kA); }
-  // The same, freed behind it.
+  // Likewise, and frees the block behind it.
   void UseOnA() { run_.AllocWriteFree(kChunk, kBlock, kA); }
-  // The same memory, for stream B, and used there.
+  // Allocates the memory on stream B, and writes it there.
   void ReuseOnB() { run_.AllocWrite(kChunk, kBlock, kB); }
 
   // B takes part in the capture of A, until Join.
@@ -45,7 +45,7 @@ class HazardFixture : public testing::Test {
     run_.End(kA, graph);
     run_.Instantiate(exec, graph);
   }
-  // A graph that uses one private block at `ptr`.
+  // Captures a graph that uses one private block at `ptr`.
   void CapturePrivate(std::uint64_t ptr, std::uint64_t graph,
                       std::uint64_t exec) {
     run_.Begin(kA);

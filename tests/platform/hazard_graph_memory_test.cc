@@ -46,7 +46,7 @@ TEST_F(HazardGraphMemoryTest, UseBesideTheAllocatingNodeIsFound) {
   EXPECT_EQ(run_.Kinds(), "use-before-alloc");
 }
 
-// cuda_semantics P14: what a graph allocates and does not free.
+// cuda_semantics P14: memory that a graph allocates and does not free.
 TEST_F(HazardGraphMemoryTest, GraphMemoryIsThereAfterALaunchAndUntilItsFree) {
   run_.Begin(kA);
   run_.PoolAlloc(kPool, kBlock, kA);
@@ -62,7 +62,7 @@ TEST_F(HazardGraphMemoryTest, GraphMemoryIsThereAfterALaunchAndUntilItsFree) {
   EXPECT_EQ(run_.Kinds(), "use-after-free");
 }
 
-// The driver orders what the next launch makes behind the free: R7.
+// The driver orders the allocation of the next launch behind the free: R7.
 TEST_F(HazardGraphMemoryTest, GraphMemoryOfTwoLaunchesIsTwoLives) {
   run_.Begin(kA);
   run_.PoolAlloc(kPool, kBlock, kA);
@@ -77,7 +77,7 @@ TEST_F(HazardGraphMemoryTest, GraphMemoryOfTwoLaunchesIsTwoLives) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics P14: a launch that succeeds has freed what was left over.
+// cuda_semantics P14: a successful launch has freed the remaining memory.
 TEST_F(HazardGraphMemoryTest, LaunchThatFreesWhatIsStillInUseIsFound) {
   run_.Begin(kA);
   run_.PoolAlloc(kPool, kBlock, kA);
@@ -114,7 +114,7 @@ TEST_F(HazardGraphMemoryTest, GraphMemoryFreedByAnotherGraphIsGone) {
   EXPECT_EQ(run_.Kinds(), "use-after-free");
 }
 
-// cuda_semantics P14: memory freed in its graph is nobody's outside.
+// cuda_semantics P14: memory freed in its graph does not exist outside.
 TEST_F(HazardGraphMemoryTest, GraphMemoryFreedInsideIsNotThereOutside) {
   run_.Begin(kA);
   run_.PoolAlloc(kPool, kBlock, kA);

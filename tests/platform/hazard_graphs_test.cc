@@ -1,5 +1,5 @@
-// What is found when graphs are launched (cuda_semantics.md §5.3): operands
-// that are gone, graphs that share memory, and updates.
+// Hazards of graph launches (cuda_semantics.md §5.3): freed operands, graphs
+// that share memory, and updates.
 
 #include <gtest/gtest.h>
 
@@ -64,8 +64,8 @@ TEST_F(HazardGraphsTest, BlockOfOutsideHandedOnNamesItsNewOwner) {
   EXPECT_EQ(run_.checker.hazards()[0].second_life->allocated.number, owner);
 }
 
-// cuda_semantics K5: who frees it in the capture, or marks it for one of its
-// streams, leaves it to the graph.
+// cuda_semantics K5: a free in the capture, or a mark for one of its streams,
+// leaves the block to the graph.
 TEST_F(HazardGraphsTest, BlockOfOutsideFreedInsideIsTheGraphs) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Begin(kA);
@@ -74,7 +74,7 @@ TEST_F(HazardGraphsTest, BlockOfOutsideFreedInsideIsTheGraphs) {
   EndAndInstantiate();
   run_.Launch(kExec, kA);
   EXPECT_EQ(run_.Kinds(), "");
-  // Until somebody else has it.
+  // Until the block has another owner.
   run_.Alloc(kChunk, kBlock, kA);
   const std::uint64_t owner = run_.records.size();
   run_.Launch(kExec, kA);
@@ -94,7 +94,7 @@ TEST_F(HazardGraphsTest, BlockOfOutsideMarkedInsideIsTheGraphs) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// What a graph does again at each launch, no event ends.
+// A graph repeats its uses at each launch, so an event cannot end them.
 TEST_F(HazardGraphsTest, BlockOfOutsideMarkedInsideUpToAnEventIsTheGraphs) {
   run_.Record(kOther, kA);
   run_.Alloc(kChunk, kBlock, kB);
@@ -167,7 +167,7 @@ TEST_F(HazardGraphsTest, OtherMemoryBehindTheSameAddressesIsClean) {
   run_.Map(0x10000000, page, 0x52);
   run_.Launch(kExec, kA);
   EXPECT_EQ(run_.Kinds(), "");
-  run_.Unmap(0x10000000, page);  // the second launch is still under way
+  run_.Unmap(0x10000000, page);  // the second launch is still running
   EXPECT_EQ(run_.Kinds(), "unmap-in-use");
 }
 
@@ -210,8 +210,8 @@ TEST_F(HazardGraphsTest, GraphsWithMemoryOfTheirOwnNeedNoOrder) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics C24, K6: two execs of one graph may run at once, and have its
-// temporaries in common.
+// cuda_semantics C24, K6: two execs of one graph may run at once, and share its
+// temporaries.
 TEST_F(HazardGraphsTest, ExecsOfOneGraphLaunchedWithoutOrderAreFound) {
   CapturePrivate(kChunk, kGraph, kExec);
   run_.Instantiate(kExec + 2, kGraph);
@@ -229,7 +229,8 @@ TEST_F(HazardGraphsTest, ExecsOfOneGraphLaunchedInOrderAreClean) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// The order with another graph that uses the output is the program's affair.
+// The program is responsible for the order with another graph that uses the
+// output.
 TEST_F(HazardGraphsTest, OutputWrittenByAnotherGraphBesideItIsClean) {
   run_.Begin(kA);
   run_.AllocWrite(kChunk, kBlock, kA);
@@ -242,7 +243,7 @@ TEST_F(HazardGraphsTest, OutputWrittenByAnotherGraphBesideItIsClean) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// The same for blocks of outside.
+// Likewise for blocks from outside.
 TEST_F(HazardGraphsTest, ExecsThatWriteABlockOfOutsideAreClean) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Begin(kA);
@@ -254,7 +255,8 @@ TEST_F(HazardGraphsTest, ExecsThatWriteABlockOfOutsideAreClean) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics K1, C26: private memory handed out while a graph lives.
+// cuda_semantics K1, C26: private memory is allocated outside while a graph
+// lives.
 TEST_F(HazardGraphsTest, PrivateMemoryHandedOutIsFoundAtTheNextLaunch) {
   CapturePrivate(kChunk, kGraph, kExec);
   run_.Launch(kExec, kA);
@@ -273,8 +275,8 @@ TEST_F(HazardGraphsTest, PrivateMemoryOfAGraphThatIsGoneIsFree) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// The output of a graph, read outside beside the next launch of a graph that
-// has another block there.
+// The output of a graph is read outside, unordered with the next launch of a
+// graph with another block there.
 TEST_F(HazardGraphsTest, OutputReadBesideTheNextLaunchIsFound) {
   run_.Begin(kA);
   UseOnA();

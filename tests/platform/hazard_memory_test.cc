@@ -111,7 +111,7 @@ TEST_F(HazardMappingTest, UnmapBesideAUseThroughTheOtherAliasIsClean) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// Physical identity: the same memory behind other addresses.
+// Physical identity: one memory behind other addresses.
 TEST_F(HazardMappingTest, BlockIsKnownAgainAtOtherAddresses) {
   run_.Map(kHigh, kPage, 0x51);
   run_.AllocWrite(kLow, kBlock, kA);
@@ -120,7 +120,7 @@ TEST_F(HazardMappingTest, BlockIsKnownAgainAtOtherAddresses) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// A use through one alias stands for none through the other.
+// A use through one alias is no use through the other.
 TEST_F(HazardMappingTest, UnmapUnderAUseInAFormerLifeIsFound) {
   run_.Map(kHigh, kPage, 0x51);
   run_.AllocWriteFree(kLow, kBlock, kA);

@@ -1,5 +1,5 @@
-// What orders a reuse (cuda_semantics.md §5.2): streams, events, waits of the
-// host, and what threads tell each other.
+// Order before a reuse (cuda_semantics.md §5.2): streams, events, waits of the
+//   host, and messages between threads.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST_F(HazardOrderTest, ReuseWithoutAnyWaitIsARaceThatNamesBothSides) {
   UseOnA();
   ReuseOnB();
   ASSERT_GE(run_.checker.hazards().size(), 2U);
-  // The hand-out shows it, and then the use.
+  // Reported at the allocation, and again at the use.
   const HazardReport& report = run_.checker.hazards().back();
   EXPECT_EQ(report.kind, HazardKind::kReuseRace);
   EXPECT_EQ(report.first.stream_uid, kA);
@@ -86,8 +86,8 @@ TEST_F(HazardOrderTest, QueryThatIsNotReadyProvesNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// T77, T81: the event is recorded when the block is marked, not when it is
-// freed, and misses what B does in between.
+// T77, T81: the event is recorded at the mark, not at the free, so it misses
+// the work of B in between.
 TEST_F(HazardOrderTest, EventOfTheMarkMissesLaterUses) {
   WriteOnA();
   run_.Order(kOther, kA, kB);
@@ -101,7 +101,7 @@ TEST_F(HazardOrderTest, EventOfTheMarkMissesLaterUses) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// T81: after the event of the free it is clean.
+// T81: after the event of the free, the reuse is clean.
 TEST_F(HazardOrderTest, EventAfterTheLastUseOfAMarkedStreamSuffices) {
   WriteOnA();
   run_.Order(kOther, kA, kB);
@@ -114,8 +114,8 @@ TEST_F(HazardOrderTest, EventAfterTheLastUseOfAMarkedStreamSuffices) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// The caller knows that the use is over with the event, whatever the stream
-// does behind it.
+// The caller knows that the use ends with the event, whatever the stream does
+// afterwards.
 TEST_F(HazardOrderTest, MarkUpToAnEventIsNoUseBehindTheEvent) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Read(kChunk + kBlock, 8, kB);  // stands for a kernel in B
@@ -150,7 +150,7 @@ TEST_F(HazardOrderTest, EventBeforeTheLastUseProvesNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// T77: B uses the block, only A is asked.
+// T77: B uses the block, but only A is queried.
 TEST_F(HazardOrderTest, AskingOnlyTheOwnersStreamIsNotEnough) {
   run_.CreateStream(9);
   WriteOnA();
@@ -168,7 +168,7 @@ TEST_F(HazardOrderTest, AskingOnlyTheOwnersStreamIsNotEnough) {
       << report.missing;
 }
 
-// The same without a mark: the report says which one is missing.
+// Likewise without a mark: the report names the missing one.
 TEST_F(HazardOrderTest, MissingMarkIsNamed) {
   WriteOnA();
   run_.Order(kOther, kA, kB);
@@ -192,7 +192,7 @@ TEST_F(HazardOrderTest, WaitForARecycledHandleProvesNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// cuda_semantics M9: what a destroyed stream recorded before still counts, and
+// cuda_semantics M9: events that a destroyed stream recorded still count, and
 // so does a wait for the device.
 TEST_F(HazardOrderTest, DestroyedStreamIsCoveredByItsLastEvent) {
   UseOnA();
@@ -211,12 +211,12 @@ TEST_F(HazardOrderTest, DestroyedStreamIsCoveredByADeviceSync) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// A component that goes to a new stream proves nothing about the old one.
+// A component reused by a new stream proves nothing about the old one.
 TEST_F(HazardOrderTest, StreamInThePlaceOfADestroyedOneProvesNothing) {
   UseOnA();
   run_.SyncDevice();
   run_.DestroyStream(kA);
-  run_.CreateStream(11);  // by a thread that has seen all of A
+  run_.CreateStream(11);  // by a thread that saw all work of A
   run_.Write(kChunk + kBlock, kBlock, 11);
   run_.AllocWriteFree(kChunk + 2 * kBlock, kBlock, 11);
   EXPECT_EQ(run_.Kinds(), "");
@@ -251,7 +251,7 @@ TEST_F(HazardOrderTest, LegacyEventDoesNotCoverANonBlockingStream) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// cuda_semantics R3: the legacy stream stands between two blocking ones.
+// cuda_semantics R3: the legacy stream lies between two blocking ones.
 TEST_F(HazardOrderTest, LegacyWorkOrdersBlockingStreams) {
   run_.CreateStream(5, 0);
   run_.CreateStream(6, 0);
@@ -261,7 +261,7 @@ TEST_F(HazardOrderTest, LegacyWorkOrdersBlockingStreams) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// The streams of threads on a GPU have uids from 2^63 on.
+// The per-thread streams of a GPU have uids from 2^63.
 TEST_F(HazardOrderTest, StreamWithAHighUidIsNotTheLegacyStream) {
   run_.CreateStream(5, 0);
   run_.Write(kChunk + kBlock, kBlock, 5);
@@ -270,7 +270,7 @@ TEST_F(HazardOrderTest, StreamWithAHighUidIsNotTheLegacyStream) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// A stream that the runtime created is known from its wrapping alone.
+// A stream that the runtime created is known only from its wrapping.
 TEST_F(HazardOrderTest, WrappedStreamIsBlockingOrNotAsItsFlagsSay) {
   run_.Add(DeviceCall::kWrapStream, 0x77, 0, kStreamNonBlocking, 5);
   run_.Add(DeviceCall::kWrapStream, 0x78, 0, 0, 6);
@@ -282,7 +282,7 @@ TEST_F(HazardOrderTest, WrappedStreamIsBlockingOrNotAsItsFlagsSay) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// Devices did not always say the flags of what they wrap.
+// Some devices did not report the flags of wrapped streams.
 TEST_F(HazardOrderTest, WrappingACreatedStreamChangesNothing) {
   UseOnA();
   run_.Add(DeviceCall::kWrapStream, 0x77, 0, 0, kA);
@@ -291,7 +291,7 @@ TEST_F(HazardOrderTest, WrappingACreatedStreamChangesNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// T77, cuda_semantics H3: a free does not wait for anything.
+// T77, cuda_semantics H3: a free does not wait for other memory.
 TEST_F(HazardOrderTest, FreeOfOtherMemoryProvesNothing) {
   run_.MemAlloc(0x900000, 4096);
   UseOnA();
@@ -300,7 +300,8 @@ TEST_F(HazardOrderTest, FreeOfOtherMemoryProvesNothing) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
-// T77, cuda_semantics E1: what a wait is for is what the event stands for then.
+// T77, cuda_semantics E1: a wait covers the work that the event covers at that
+// time.
 TEST_F(HazardOrderTest, EventRecordedAgainElsewhereProvesNothing) {
   UseOnA();
   run_.Record(kEvent, kA);
@@ -319,7 +320,7 @@ TEST_F(HazardOrderTest, WaitIsNotChangedByALaterRecord) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
-// cuda_semantics R5: what one thread saw, another one does not know.
+// cuda_semantics R5: a thread does not know the waits of another thread.
 TEST_F(HazardOrderTest, WhatAThreadSawIsItsOwnUntilItSaysSo) {
   WriteOnA();
   run_.Write(kChunk + kBlock, kBlock, kA);

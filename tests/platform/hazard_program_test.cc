@@ -1,4 +1,5 @@
-// What the checker finds in seeded programs is what brute force finds.
+// In seeded programs, the checker and the brute-force oracle find equal
+// hazards.
 
 #include "strata/tests/testing/hazard_program.h"
 
@@ -28,13 +29,13 @@ TEST(HazardProgramTest, NothingIsReportedInCorrectPrograms) {
 
 class BrokenProgramTest : public testing::TestWithParam<ProgramBreak> {};
 
-// 21 kinds of 50 programs each.
+// 21 kinds with 50 programs each.
 TEST_P(BrokenProgramTest, EveryBrokenProgramIsFound) {
   constexpr int kPrograms = 50;
   int broken = 0;
   std::uint64_t seed = 0;
   while (broken < kPrograms) {
-    // Some other call may do what was left out, but seldom.
+    // Some other call may replace the omitted one, but rarely.
     ASSERT_LT(seed, 10U * kPrograms) << broken << " of them are broken";
     const auto program = MakeProgram(++seed, GetParam());
     if (HazardOracle().Judge(program).empty()) {
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(ProgramBreakName(instance.param));
     });
 
-// T84: the verdict on every single call is that of brute force.
+// T84: the verdict on every call equals the verdict of brute force.
 TEST(HazardProgramTest, VerdictsOnRandomProgramsAreThoseOfBruteForce) {
   constexpr std::uint64_t kPrograms = 10'000;
   std::uint64_t hazards = 0;
@@ -72,7 +73,7 @@ TEST(HazardProgramTest, VerdictsOnRandomProgramsAreThoseOfBruteForce) {
     hazards += HazardsFound(program).size();
     ASSERT_EQ(VerdictDifference(program), "") << "seed " << seed;
   }
-  // Most programs have some, most calls none.
+  // Most programs contain hazards, most calls do not.
   EXPECT_GT(hazards, kPrograms);
 }
 

@@ -85,7 +85,7 @@ TEST(LinuxHostTest, RefusesANodeThatCannotBe) {
   EXPECT_EQ(MakeHostSystem()->PreferNode(nullptr, 0, 1024), EINVAL);
 }
 
-// One page of its own.
+// One separate page.
 class Page {
  public:
   Page()
@@ -111,7 +111,7 @@ TEST(LinuxHostTest, AsksTheKernelForANodesMemory) {
     GTEST_SKIP() << "the kernel does not let this process choose nodes";
   }
   EXPECT_EQ(error, 0);
-  // A node that is not there is the kernel's error, not ours.
+  // For a missing node, the kernel returns an error; the code does not check.
   EXPECT_NE(host->PreferNode(page.data(), HostPageBytes(), 1023), 0);
 }
 

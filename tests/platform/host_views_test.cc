@@ -1,4 +1,4 @@
-// Views of the simulated device's bytes for functions on the host.
+// Host functions' views of the simulated device's bytes.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ class HostViewsTest : public VirtualFixture {
     return static_cast<unsigned char*>(device().HostView(ptr, bytes));
   }
 
-  // Three frames and 100 bytes, not next to each other.
+  // Three frames and 100 bytes, not adjacent.
   DevicePtr Scattered() {
     const DevicePtr a = Alloc(kFrameBytes);
     Alloc(kFrameBytes);
@@ -41,7 +41,7 @@ TEST_F(HostViewsTest, ScatteredFramesAreContiguousToTheHost) {
   for (std::size_t at = 0; at < bytes; at += 4096) {
     view[at] = static_cast<unsigned char>(at / 4096);
   }
-  // Part by part, each within a frame, without the view.
+  // In parts within a frame, without the view.
   for (std::size_t at = 0; at < bytes; at += 4096) {
     EXPECT_EQ(*View(ptr + at, 1), static_cast<unsigned char>(at / 4096));
   }
@@ -51,7 +51,7 @@ TEST_F(HostViewsTest, ViewsOfOneRangeAreTheSameAndOfOthersShowItsBytes) {
   const DevicePtr ptr = Scattered();
   unsigned char* view = View(ptr, 3 * kFrameBytes);
   EXPECT_EQ(View(ptr, 3 * kFrameBytes), view);
-  // Starts inside a page and crosses a frame.
+  // Begins inside a page and crosses a frame.
   const std::size_t start = kFrameBytes - 4097;
   unsigned char* part = View(ptr + start, kFrameBytes);
   ASSERT_NE(part, nullptr);
@@ -137,8 +137,7 @@ TEST_F(HostViewsTest, HostFunctionMayAskForAView) {
   EXPECT_EQ(View(kernel.ptr, 64)[63], 6);
 }
 
-// The process gets no more of the host's addresses than it has, but for some
-// that others need.
+// Limits the process to its current host addresses, plus some for other uses.
 void TakeAwayAddresses(std::uint64_t spare_bytes) {
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -148,7 +147,7 @@ void TakeAwayAddresses(std::uint64_t spare_bytes) {
   setrlimit(RLIMIT_AS, &limit);
 }
 
-// A kernel that is left out in silence would leave wrong bytes behind.
+// A silently skipped kernel would leave wrong bytes.
 TEST_F(HostViewsTest, KernelThatCannotBeShownItsMemoryAborts) {
   const DevicePtr ptr = Alloc(kFrameBytes);
   Alloc(kFrameBytes);

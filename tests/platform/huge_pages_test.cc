@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-// The VmFlags of the mapping that `data` lies in, as proc(5) lists them.
+// The VmFlags of the mapping of `data`, in the format of proc(5).
 std::string FlagsOf(const void* data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   std::ifstream maps("/proc/self/smaps");

@@ -1,4 +1,5 @@
-// PoolBlocks against one that looks at every block for every answer.
+// PoolBlocks compared with an implementation that visits every block for each
+// answer.
 
 #include "strata/platform/sim/pool_blocks.h"
 
@@ -28,7 +29,7 @@ Stream StreamNumber(std::uint64_t uid) {
   return stream;
 }
 
-// What is known and done is told point by point.
+// An order with known and completed points that the test adds one by one.
 class ToldOrder final : public StreamOrder {
  public:
   StreamPoint Last(const Stream& stream) const override {
@@ -46,7 +47,7 @@ class ToldOrder final : public StreamOrder {
   std::set<std::uint64_t> done;
 };
 
-// Blocks in a list by address, cut and joined as PoolBlocks says.
+// Blocks in a list by address, split and joined by the rules of PoolBlocks.
 class PlainBlocks {
  public:
   void AddChunk(const PoolChunk& chunk) {
@@ -108,8 +109,8 @@ class PlainBlocks {
     Join();
   }
 
-  // Whether one block has the whole range, live or freed at a point that is not
-  // done.
+  // True if one block covers the whole range, and is live or freed at a pending
+  // point.
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
     const Block* block = Covering(ptr, bytes);
     return block != nullptr && block->live;
@@ -157,7 +158,7 @@ class PlainBlocks {
         });
     return found == blocks_.end() ? nullptr : &*found;
   }
-  // All points are of one device; StreamPoolModelTest has several.
+  // All points belong to one device; StreamPoolModelTest has several.
   static bool AreForTheSame(const std::optional<StreamPoint>& low,
                             const std::optional<StreamPoint>& high) {
     if (!low || !high) return !low && !high;
@@ -180,7 +181,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
   std::uint64_t Pick(std::uint64_t below) { return random_() % below; }
 
   void AddChunk() {
-    // Some stand side by side.
+    // Some are adjacent.
     PoolChunk chunk;
     chunk.ptr = kBase + chunks_made_ * kChunkUnits * kUnit;
     chunk.bytes = kChunkUnits * kUnit;
@@ -219,7 +220,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
     live_[which] = live_.back();
     live_.pop_back();
   }
-  // For what one of the streams has been given, now and then only a part.
+  // Waits for the work submitted to one stream, sometimes only for a part.
   void Await() {
     const std::uint64_t stream = 1 + Pick(streams_);
     const std::uint64_t most = Pick(3) == 0 ? Pick(points_ + 1) : points_;
@@ -235,7 +236,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
     plain_.DropChunk(chunk->ptr);
     has_.erase(chunk->ptr);
   }
-  // Anywhere in a block, across two, and where no chunk is.
+  // Queries inside a block, across two blocks, and outside all chunks.
   void Look() {
     const std::uint64_t units = (chunks_made_ + 2) * kChunkUnits;
     const DevicePtr ptr =
@@ -256,20 +257,20 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
   }
 
   std::mt19937_64 random_{GetParam()};
-  // Of one stream alone, all that is free may be had at once.
+  // With only one stream, all free memory is available at once.
   std::uint64_t streams_ = 1 + GetParam() % 3;
   std::uint64_t chunks_made_ = 0;
   std::uint64_t points_ = 1;
   ToldOrder order_;
   PoolBlocks blocks_;
   PlainBlocks plain_;
-  std::set<DevicePtr> has_;  // where chunks start
+  std::set<DevicePtr> has_;  // addresses of chunks
   std::vector<std::pair<DevicePtr, std::uint64_t>> live_;
 };
 
 TEST_P(PoolBlocksTest, FindsWhatALookAtEveryBlockFinds) {
   for (int i = 0; i < 4000; ++i) {
-    // Grows and shrinks, so that rows of every length come and go.
+    // Grows and shrinks, so that rows of every length occur.
     const std::uint64_t frees = i / 500 % 2 == 0 ? 4 : 6;
     const std::uint64_t what = Pick(11);
     if (what < frees) {

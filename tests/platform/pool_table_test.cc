@@ -115,7 +115,7 @@ TEST_F(PoolTableTest, GrowthTakesThePoolsOwnIdleChunksFirst) {  // P12
 
 TEST_F(PoolTableTest, LimitIsMetByReleasingIdleChunks) {  // P12
   StreamPool* small = table_.Find(NewPool(2 * kFrameBytes));
-  FrameShare others;  // so that it grows by one frame
+  FrameShare others;  // forces growth by one frame
   ASSERT_EQ(memory_.TakeFrames((kFrames - 1) * kFrameBytes, &others),
             Status::kSuccess);
   const DevicePtr low = AllocFrom(small, kFrameBytes, a_);

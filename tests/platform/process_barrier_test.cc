@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// A system whose answers the test decides.
+// A system with answers that the test sets.
 struct FakeSystem {
   int offered = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_PRIVATE_EXPEDITED |
                 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
@@ -71,7 +71,7 @@ TEST_F(ProcessBarrierTest, IsNotThereWhereASandboxRefusesToRegister) {
   EXPECT_FALSE(ProcessBarrier(&Answer).is_available());
 }
 
-// As a process that was forked may have to.
+// As may be necessary in a forked process.
 TEST_F(ProcessBarrierTest, RegistersAgain) {
   ProcessBarrier barrier(&Answer);
   system_.is_registered = false;

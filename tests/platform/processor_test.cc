@@ -17,7 +17,7 @@ TEST(ProcessorTest, OwnedLocksAreForThoseThatWaitAtAnExchange) {
   EXPECT_FALSE(IsFasterWithOwnedLocks({"", 0}));
 }
 
-// What the system says of the first processor under this name.
+// The field `name` of the first processor in the system's report.
 std::string FromSystem(const std::string& name) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

@@ -19,8 +19,8 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// What a recording to `path` says when it ends, in which something was lost
-// `lost` times; how many incomplete ones that made.
+// The message at the end of a recording to `path` that lost `lost` entries, and
+// the number of incomplete recordings that it adds.
 std::string Record(const std::string& path, int lost, std::uint64_t* more) {
   const std::uint64_t before = RecordingFile::incomplete();
   testing::internal::CaptureStderr();
@@ -52,7 +52,7 @@ TEST(RecordingFileTest, SaysWhyItIsNotComplete) {
   EXPECT_EQ(more, 1U);
 }
 
-// What a process that is killed leaves, at any moment between entries.
+// The file of a process that is killed at any time between entries.
 TEST(RecordingFileTest, HasWholeEntriesWhileItIsWritten) {
   const std::string path = testing::TempDir() + "recording_file_whole";
   RecordingFile file("some_option", path);

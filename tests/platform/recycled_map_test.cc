@@ -1,4 +1,4 @@
-// RecycledMap against a map.
+// RecycledMap compared with a map.
 
 #include "strata/platform/sim/recycled_map.h"
 

@@ -1,5 +1,5 @@
-// Random programs, run by the scheduler and compared with the order that the
-// rules of streams and events give when they are followed edge by edge.
+// Random programs, run by the scheduler and compared with the order that
+// follows edge by edge from the rules of streams and events.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,13 +34,13 @@ bool OnOneDevice(int a, int b) {
   return a / kStreamsPerDevice == b / kStreamsPerDevice;
 }
 
-// Which earlier nodes come before each node: everything a program submits is a
-// node, also records and waits.
+// For each node, its predecessors. Everything that a program submits is a node,
+// including records and waits.
 class OrderModel {
  public:
   OrderModel() { last_.fill(kNoNode); }
 
-  // What would come before a node that was added to `stream` now.
+  // The predecessors of a node that would be added to `stream` now.
   StepSet Before(int stream) const {
     StepSet before;
     const auto join = [&](int other) {
@@ -55,7 +55,7 @@ class OrderModel {
     }
     return before;
   }
-  // Adds a node to `stream`, after `cause` too, and returns it.
+  // Adds a node to `stream`, also behind `cause`, and returns it.
   int Add(int stream, int cause = kNoNode) {
     StepSet before = Before(stream);
     if (cause != kNoNode) before |= Upto(cause);
@@ -110,7 +110,7 @@ class RandomOrder {
     }
   }
 
-  // How many pairs of operations are ordered by the rules.
+  // Number of pairs of operations that the rules order.
   std::size_t ordered_pairs() const { return ordered_pairs_; }
   std::size_t wrong_verdicts() const { return wrong_verdicts_; }
   std::size_t missing_runs() const { return operations_.size() - ran_.count(); }
@@ -176,7 +176,7 @@ class RandomOrder {
     model_.Add(stream, event.node);
   }
 
-  // What the host does to get on; it orders nothing on the devices.
+  // Waits of the host. They do not order work on the devices.
   void Observe(int stream) {
     const Stream& target = streams_[static_cast<std::size_t>(stream)];
     switch (Draw(3)) {

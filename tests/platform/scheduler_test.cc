@@ -10,8 +10,9 @@
 namespace strata {
 namespace {
 
-// A scheduler with a legacy stream, two blocking and two others on device 0,
-// and the same without blocking ones on device 1. Work writes its name.
+// A scheduler with a legacy stream, two blocking and two other streams on
+// device 0. Device 1 has no blocking streams, and otherwise equal ones. Work
+// writes its name.
 class SchedulerTest : public testing::Test {
  protected:
   explicit SchedulerTest(ProgressKind kind = ProgressKind::kLazy)
@@ -56,7 +57,7 @@ class SchedulerTest : public testing::Test {
   const Stream n2_ = Make(0, 5);
   const Stream other_legacy_ = Make(1, kLegacyStreamUid);
   const Stream other_ = Make(1, 6);
-  std::string log_;  // what ran, in this order
+  std::string log_;  // names of the work in execution order
 };
 
 TEST_F(SchedulerTest, StreamIsFirstInFirstOut) {  // S1
@@ -140,7 +141,7 @@ TEST_F(SchedulerTest, WaitIsWorkOfItsStreamUntilItIsOver) {
   scheduler_.WaitFor(n2_, Record(n1_));
   EXPECT_FALSE(scheduler_.PollStream(n2_, &lock_));
   Await(n1_);
-  // It ends with what it waits for, without somebody waiting for it.
+  // It completes with the work that it waits for, without a wait for it.
   EXPECT_TRUE(scheduler_.PollStream(n2_, &lock_));
 }
 
@@ -254,7 +255,7 @@ TEST_F(SchedulerTest, WorkThatReleasesTheLockKeepsItsPlace) {
       [this](SimLock* lock) {
         lock->unlock();
         {
-          // Another thread could submit now; so can this.
+          // Another thread could submit now, and so can this one.
           SimLock mine(mutex_);
           scheduler_.Submit(
               n1_, 1000, [this] { log_ += 'b'; }, &mine);
@@ -274,7 +275,7 @@ using SchedulerDeathTest = SchedulerTest;
 TEST_F(SchedulerDeathTest, WaitThatNothingCanEndNamesTheStream) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Submit(n1_, 'a');
-  // A point that nobody has submitted yet stands for bookkeeping gone wrong.
+  // A point that was never submitted indicates a bookkeeping error.
   EXPECT_DEATH(scheduler_.Await({0, n1_.uid, 1000}, &lock_), "stream 4 of sim");
 }
 

@@ -114,7 +114,8 @@ TEST(MemorySegmentTest, OfFormerLivesOnlyTheLastUseOfAStreamStays) {
   EXPECT_EQ(segment.uses[0].epoch.count, 10U);
 }
 
-// A graph may use its blocks again: a later use elsewhere stands for nothing.
+// A graph may use its blocks again, so a later use elsewhere does not replace
+// its uses.
 TEST(MemorySegmentTest, UsesOfAGraphStayAsLongAsItCanBeLaunched) {
   auto token = std::make_shared<const int>(0);
   const auto graphs = std::make_shared<BlockLife>();
@@ -142,7 +143,7 @@ TEST(MemorySegmentTest, ConcludedUseAddsNothingToAKnownOne) {
   EXPECT_EQ(segment.uses.size(), 2U);
 }
 
-// The addresses of a use matter for as long as something is behind them.
+// The addresses of a use matter as long as memory is mapped behind them.
 TEST(MemorySegmentTest, OfFormerLivesTheLastUseThroughEachRegionStays) {
   MemorySegment segment;
   const auto life = std::make_shared<BlockLife>();
@@ -163,7 +164,7 @@ TEST(MemorySegmentTest, OfFormerLivesTheLastUseThroughEachRegionStays) {
   EXPECT_EQ(segment.uses[1].epoch.count, 2U);
 }
 
-// A block that is marked again and again.
+// A block that is marked repeatedly.
 TEST(MemorySegmentTest, LaterConcludedUseTakesThePlaceOfAnEarlierOne) {
   MemorySegment segment;
   for (std::uint64_t i = 1; i <= 10; ++i) {

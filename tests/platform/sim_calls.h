@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// Objects that the calls below can act on, and where they leave results.
+// Objects for the calls below, and their results.
 struct SimCallWorld {
   explicit SimCallWorld(Device* on) : device(on), memory(4096), spare(4096) {}
 
@@ -37,7 +37,7 @@ struct SimCallWorld {
   std::vector<char> memory;  // registered
   std::vector<char> spare;   // not registered
   int host_function_runs = 0;
-  // Results, with values that no call leaves.
+  // Results, initialised to values that no call returns.
   std::size_t free_bytes = 77;
   std::size_t total_bytes = 77;
   Stream new_stream;
@@ -76,7 +76,7 @@ inline MemProperties ShareableOf(const Device& device) {
   return properties;
 }
 
-// Makes the virtual memory that the calls act on.
+// Creates the virtual memory for the calls.
 inline bool PrepareVirtualMemory(SimCallWorld* w) {
   Device& d = *w->device;
   return d.ReserveRange(&w->range, 4 * kWorldFrameBytes, 0, 0) ==
@@ -102,7 +102,7 @@ inline MemProperties SharedPool() {
   return properties;
 }
 
-// The calls of pools, on the device.
+// The calls of pools on the device.
 inline std::vector<SimCallCase> SimPoolCallCases() {
   using W = SimCallWorld;
   using C = DeviceCall;
@@ -240,7 +240,7 @@ inline std::vector<SimCallCase> SimGraphCallCases() {
   };
 }
 
-// Makes what the calls act on.
+// Creates the objects for the calls.
 inline bool PrepareWorld(SimCallWorld* w) {
   Device& d = *w->device;
   return d.StreamCreate(&w->stream, 0) == Status::kSuccess &&
@@ -259,7 +259,7 @@ inline bool PrepareWorld(SimCallWorld* w) {
          PrepareVirtualMemory(w) && PrepareGraph(w);
 }
 
-// Closes the descriptors that the world and the calls got.
+// Closes the descriptors of the world and of the calls.
 inline void CloseWorld(SimCallWorld* w) {
   for (const Shareable& shareable :
        {w->exported, w->new_exported, w->shared, w->new_shared}) {
@@ -325,8 +325,8 @@ inline std::vector<SimCallCase> VirtualMemoryCallCases() {
   };
 }
 
-// One call of every entry point that the simulated device has, each of which
-// succeeds in a prepared world, in this order.
+// One call of every entry point of the simulated device. Each call succeeds in
+// a prepared world, in this order.
 inline std::vector<SimCallCase> SimCallCases() {
   using W = SimCallWorld;
   using C = DeviceCall;

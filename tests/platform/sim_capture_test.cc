@@ -1,5 +1,5 @@
-// Captures on the simulated device: what is its own choice, and what observers
-// and faults see of them. What any device must do is in the conformance suite.
+// Captures on the simulated device: its own choices, and the view of observers
+// and faults. The conformance suite covers the requirements for all devices.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST_F(SimCaptureTest, InvalidatedCapturesRefuseOnUntilTheirEnd) {
   EXPECT_EQ(device().MemAlloc(&ptr, 64), Status::kSuccess);
 }
 
-// A driver would die of it.
+// A real driver would crash.
 TEST_F(SimCaptureTest, DestroyingTheStreamThatACaptureBeganInIsRefused) {
   const Stream stream = NewStream();
   Begin(stream, CaptureMode::kRelaxed);
@@ -80,7 +80,8 @@ TEST_F(SimCaptureTest, DestroyingTheStreamThatACaptureBeganInIsRefused) {
   EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
 }
 
-// Until it is recorded again, an event of a capture that is over is none.
+// Until it is recorded again, an event of an ended capture counts as
+// unrecorded.
 TEST_F(SimCaptureTest, EventsOfFinishedCapturesAreRecordedAgain) {
   const Stream stream = NewStream();
   const Stream other = NewStream();
@@ -104,7 +105,7 @@ TEST_F(SimCaptureTest, LegacyStreamCannotJoin) {
   End(stream, Status::kStreamCaptureInvalidated);
 }
 
-// cuda_semantics C16, C23: of blocking streams of the same device.
+// cuda_semantics C16, C23: only for blocking streams of one device.
 TEST_F(SimCaptureTest, LegacyStreamOfAnotherDeviceIsNotTouched) {
   const Stream stream = NewStream(kStreamDefault);
   const DevicePtr word = At(NewWord());
@@ -118,7 +119,7 @@ TEST_F(SimCaptureTest, LegacyStreamOfAnotherDeviceIsNotTouched) {
   End(stream, Status::kStreamCaptureInvalidated);
 }
 
-// A pool's calls take streams of any device.
+// Calls of a pool accept streams of any device.
 TEST_F(SimCaptureTest, LegacyStreamOfTheCaptureIsSeenFromOtherDevices) {
   const Stream stream = NewStream(kStreamDefault);
   MemPool pool;
@@ -149,7 +150,7 @@ TEST_F(SimCaptureTest, StreamsOfOtherDevicesJoin) {
   EXPECT_EQ(log_, "abc");
 }
 
-// cuda_semantics C4: what was told to be no dependency has not to be joined.
+// cuda_semantics C4: a removed dependency need not be joined.
 TEST_F(SimCaptureTest, ReplacedDependenciesAreForgiven) {
   const Stream stream = NewStream();
   const Stream fork = NewStream();
@@ -163,7 +164,7 @@ TEST_F(SimCaptureTest, ReplacedDependenciesAreForgiven) {
   End(stream);
 }
 
-// cuda_semantics C4, T41: a fork that had joined stays joined.
+// cuda_semantics C4, T41: a fork that joined stays joined.
 TEST_F(SimCaptureTest, ReplacingTheOriginsDependenciesKeepsJoinedForks) {
   const Stream stream = NewStream();
   const Stream fork = NewStream();
@@ -193,7 +194,7 @@ TEST_F(SimCaptureTest, ReplacingTheOriginsDependenciesForgivesNoFork) {
   End(stream, Status::kStreamCaptureUnjoined);
 }
 
-// A failed capture leaves a graph of the caller's as it was.
+// A failed capture leaves the caller's graph unchanged.
 TEST_F(SimCaptureTest, FailedCaptureToGraphAddsNothing) {
   const Stream stream = NewStream();
   Begin(stream);
@@ -215,7 +216,7 @@ TEST_F(SimCaptureTest, FailedCaptureToGraphAddsNothing) {
   EXPECT_EQ(log_, "a");
 }
 
-// cuda_semantics D18: the call goes on, and meets an invalidated capture.
+// cuda_semantics D18: the call continues, and finds an invalidated capture.
 TEST_F(SimCaptureTest, FaultInvalidatesTheCapturesOfItsDevice) {
   const Stream stream = NewStream();
   const Stream elsewhere = NewStream(kStreamNonBlocking, 1);
@@ -309,7 +310,7 @@ TEST_F(SimCaptureTest, LeaksNameCapturesAndGraphs) {
   EXPECT_EQ(ToString(device().Leaks()), "");
 }
 
-// The legacy streams of all devices have one uid.
+// The legacy streams of all devices share one uid.
 TEST_F(SimCaptureTest, LegacyStreamOfAnotherDeviceIsNoneThatCapturesKnow) {
   for (const int owner : {0, 1}) {
     SCOPED_TRACE(owner);

@@ -14,8 +14,8 @@ namespace {
 
 class SimDeterminismTest : public SimProgressFixture {
  protected:
-  // The calls of a random program, and what came of them. Which program it is
-  // does not depend on `seed`, which is the platform's.
+  // The calls of a random program and their results. The program does not
+  // depend on `seed`, which is the seed of the platform.
   std::string Trace(const std::string& progress, std::uint64_t seed) {
     Build(progress, "seeded", seed);
     trace_.clear();
@@ -32,7 +32,7 @@ class SimDeterminismTest : public SimProgressFixture {
 
  private:
   void Add(const CallRecord& call) {
-    // Uids are unique in the process, so that only their order is the run's.
+    // Uids are unique in the process, so only their order is reproducible.
     const std::size_t stream =
         stream_names_.try_emplace(call.stream_uid, stream_names_.size())
             .first->second;

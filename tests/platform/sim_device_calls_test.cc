@@ -1,4 +1,4 @@
-// What every entry point of the simulated device has in common: counts, costs,
+// Properties of all entry points of the simulated device: counts, costs,
 // injected failures, observers, and no call with a lock held.
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ class SimDeviceCallsTest : public SimFixture {
   void SetUp() override { ASSERT_TRUE(PrepareWorld(&world_)); }
 
   void TearDown() override {
-    device().SetCallObserver(nullptr);  // it refers to the test's variables
-    // world_ owns the registered bytes; a platform only notes them.
+    device().SetCallObserver(nullptr);  // it refers to variables of the test
+    // world_ owns the registered bytes; a platform only records them.
     device().HostUnregister(world_.memory.data());
     device().HostUnregister(world_.spare.data());
     CloseWorld(&world_);
@@ -66,8 +66,8 @@ TEST_F(SimDeviceCallsTest, EveryEntryPointHasACaseAndACost) {
 }
 
 TEST_F(SimDeviceCallsTest, InjectedFailureHasNoOtherEffect) {  // T85
-  // Each call also fails between others that worked, so that it meets a device
-  // in every state of the scenario.
+  // Each call also fails between other successful calls, so it runs in every
+  // state of the scenario.
   for (const SimCallCase& c : SimCallCases()) {
     SCOPED_TRACE(DeviceCallName(c.call));
     const std::size_t free_before = FreeBytes();
@@ -119,7 +119,7 @@ TEST_F(SimDeviceCallsTest, InjectedFailureHasNoOtherEffect) {  // T85
     EXPECT_EQ(world_.host_function_runs, before.host_function_runs);
     EXPECT_TRUE(std::equal(managed.begin(), managed.end(),
                            reinterpret_cast<char*>(world_.managed)));
-    // What failed works when tried again: nothing of it was done.
+    // A failed call succeeds when it is repeated: it had no effect.
     EXPECT_EQ(c.run(&world_), Status::kSuccess);
   }
 }
@@ -170,7 +170,7 @@ TEST_F(SimDeviceCallsTest, ObserverSeesOperandsOrderAndFailures) {
   EXPECT_EQ(seen.size(), 5u);
 }
 
-// With a lock held this would deadlock.
+// With a lock held, this would deadlock.
 TEST_F(SimDeviceCallsTest, AddedObserversAreToldBesideTheOneThatIsSet) {
   int set = 0;
   auto added = std::make_shared<int>(0);
@@ -223,7 +223,7 @@ TEST_F(SimDeviceCallsTest, AllocationIsChargedForTheFramesItTakes) {
     Alloc(bytes);
     return device().modelled_ns() - before;
   };
-  // world_ holds a shared frame already.
+  // world_ already occupies a shared frame.
   EXPECT_EQ(cost(4096), 44000u);
   EXPECT_EQ(cost(kFrameBytes), 44180u);
   EXPECT_EQ(cost(3 * kFrameBytes), 44540u);

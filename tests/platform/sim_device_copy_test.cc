@@ -1,4 +1,4 @@
-// Bytes of the simulated device: where copies, fills and work put them.
+// Bytes of the simulated device: the results of copies, fills and work.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-// Not a multiple of anything, and more than a frame.
+// No multiple of any granule, and more than a frame.
 constexpr std::size_t kBytes = 3 * kFrameBytes + 12345;
 
 DevicePtr AsDevice(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
@@ -30,7 +30,7 @@ class BackedFixture : public VirtualFixture {
     }
   }
 
-  // Frames with others' between them.
+  // Frames with frames of others between them.
   DevicePtr Scattered() {
     const DevicePtr a = Alloc(2 * kFrameBytes);
     Alloc(kFrameBytes);
@@ -38,7 +38,7 @@ class BackedFixture : public VirtualFixture {
     return Alloc(kBytes);
   }
 
-  // Handles of both devices behind one range, each of scattered frames.
+  // One range with handles of both devices, each of scattered frames.
   DevicePtr MappedFromBothDevices() {
     const DevicePtr ptr = Reserve(4);
     EXPECT_EQ(Map(ptr, 1, Create(1, 1)), kOk);
@@ -71,7 +71,7 @@ class BackedFixture : public VirtualFixture {
     return AsDevice(pageable_.back().data());
   }
 
-  // The bytes as the host sees them, whatever the memory.
+  // The bytes as the host sees them, for any kind of memory.
   unsigned char* View(DevicePtr ptr, std::size_t bytes = kBytes) {
     for (std::vector<char>& memory : pageable_) {
       if (AsDevice(memory.data()) == ptr) {
@@ -99,7 +99,7 @@ class BackedFixture : public VirtualFixture {
 
 class SimDeviceCopyTest : public BackedFixture {};
 
-// Words that differ from each other, so that bytes out of place are noticed.
+// Distinct words, so that misplaced bytes are detected.
 void WritePattern(unsigned char* bytes, std::size_t count, unsigned seed) {
   std::uint64_t word = seed;
   std::size_t at = 0;
@@ -128,7 +128,7 @@ TEST_F(SimDeviceCopyTest, BytesArriveFromEveryKindOfMemoryInEveryOther) {
       SCOPED_TRACE(from.name + " to " + to.name);
       View(to.ptr)[0] = 1;
       View(to.ptr)[kBytes - 1] = 2;
-      // All but the first and the last byte, so that nothing is aligned.
+      // All but the first and the last byte, so nothing is aligned.
       ASSERT_EQ(Copy(to.ptr + 1, from.ptr + 1, kBytes - 2), kOk);
       EXPECT_EQ(std::memcmp(View(to.ptr) + 1, View(from.ptr) + 1, kBytes - 2),
                 0);

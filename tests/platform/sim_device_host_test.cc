@@ -96,7 +96,7 @@ TEST_F(SimDeviceHostTest, ManagedMemoryIsRealAndTakesNoFrames) {  // H11
   EXPECT_EQ(device().MallocManaged(&ptr, SIZE_MAX / 2, kManagedGlobal),
             Status::kMemoryAllocation);
   EXPECT_EQ(ptr, 77u);
-  // More than the device has: managed memory may be oversubscribed.
+  // More than the device's memory: managed memory may be oversubscribed.
   const std::size_t bytes = 2 * kFrames * kFrameBytes;
   ASSERT_EQ(device().MallocManaged(&ptr, bytes, kManagedHost),
             Status::kSuccess);

@@ -1,4 +1,4 @@
-// Memory for mapping that travels by descriptors and fabric handles.
+// Memory for mapping, exported by descriptors and fabric handles.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

@@ -100,7 +100,7 @@ TEST_F(SimDeviceMemoryTest, FreedAddressIsNotHandedOutAgainSoon) {
 }
 
 TEST_F(SimDeviceMemoryTest, AddressesOfAUsedUpWindowAreUsedAgain) {
-  // 10 TiB of addresses for frames, taken 1 GiB at a time.
+  // 10 TiB of addresses for frames, used 1 GiB at a time.
   SimPlatform platform(SimOptions(1, 512));
   SimDevice& gigabyte = platform.sim_device(0);
   DevicePtr first = 0;
@@ -118,8 +118,8 @@ TEST_F(SimDeviceMemoryTest, AddressesOfAUsedUpWindowAreUsedAgain) {
 }
 
 TEST_F(SimDeviceMemoryTest, ScatteredSurvivorsDoNotMakeAddressesRunOut) {
-  // One frame of each full device survives; their addresses end up all over
-  // the window, so that no gap between them holds what still has frames.
+  // One frame of each full device survives. Their addresses are spread over the
+  // window, so no gap contains an address that still has frames.
   const std::uint64_t frames = kMaxDeviceMemoryBytes / kFrameBytes / 4;
   SimPlatform platform(SimOptions(1, frames));
   SimDevice& big = platform.sim_device(0);
@@ -189,7 +189,7 @@ TEST(DeviceMemoryTest, ExternalUseGivesBackWhatItTookAndNoMore) {
   for (DevicePtr& ptr : ptrs) {
     ASSERT_EQ(memory.Allocate(kFrameBytes, &ptr), Status::kSuccess);
   }
-  // Free frames now lie in several places.
+  // Free frames are now scattered.
   ASSERT_EQ(memory.Free(ptrs[1]), Status::kSuccess);
   ASSERT_EQ(memory.Free(ptrs[3]), Status::kSuccess);
   ASSERT_EQ(memory.TakeExternal(6 * kFrameBytes), 6 * kFrameBytes);
@@ -227,7 +227,7 @@ TEST_F(SimDeviceMemoryTest, ResetPeakUsedIsWhatIsUsedNow) {
   EXPECT_EQ(device().peak_used_bytes(), 2 * kFrameBytes);
 }
 
-// A device full of scattered frames still serves a request of all that is free.
+// A device full of scattered frames still serves a request for all free memory.
 TEST_F(SimDeviceMemoryTest, FramesNeedNotBeContiguous) {
   std::vector<DevicePtr> ptrs;
   for (std::uint64_t i = 0; i < kFrames; ++i) {
@@ -346,7 +346,7 @@ TEST_F(SimDeviceMemoryTest, PeerAccessIsEnabledOncePerDirection) {
   EXPECT_EQ(device().EnablePeerAccess(-1), Status::kInvalidDevice);
 }
 
-// Random use against a model that knows frames only by number.
+// Random use compared with a model that knows only the number of frames.
 TEST_F(SimDeviceMemoryTest, RandomUseKeepsEveryFrameAccountedFor) {
   std::mt19937_64 random(11);
   std::map<DevicePtr, std::size_t> live;
@@ -428,7 +428,7 @@ std::size_t ResidentKibibytes() {
   return 0;
 }
 
-// T90: what a device costs depends on what is live, not on its size or age.
+// T90: the cost of a device depends on its live memory, not on its size or age.
 TEST_F(SimDeviceMemoryTest, AMillionAllocationsOf80GiBLeaveTheHostItsMemory) {
   SimPlatform platform(SimOptions(1, 40960));
   SimDevice& big = platform.sim_device(0);
@@ -443,7 +443,8 @@ TEST_F(SimDeviceMemoryTest, AMillionAllocationsOf80GiBLeaveTheHostItsMemory) {
     ASSERT_EQ(big.MemAlloc(&slot, bytes), Status::kSuccess);
   }
   const std::size_t resident_after = ResidentKibibytes();
-  // The sanitizers' own bookkeeping is part of the sum, and far below this.
+  // The sum includes the bookkeeping of the sanitizers, which is far below
+  // this.
   EXPECT_LT(resident_after, resident_before + 200 * 1024);
   for (const DevicePtr ptr : live) {
     ASSERT_EQ(big.MemFree(ptr), Status::kSuccess);

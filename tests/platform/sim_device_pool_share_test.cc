@@ -1,4 +1,4 @@
-// Pools that leave the process by a descriptor and come back: P11.
+// Pools exported from the process by a descriptor and imported again: P11.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -189,7 +189,7 @@ TEST_F(SimDeviceStreamsTest, PerThreadStreamDiffersByThreadAndDevice) {
             Status::kInvalidResourceHandle);
 }
 
-// Its handle means the caller's own, as in CUDA.
+// Its handle names the caller's own stream, as in CUDA.
 TEST_F(SimDeviceStreamsTest, PerThreadStreamOfAnotherThreadIsRefused) {
   Stream other;
   std::thread([&] { other = device(0).PerThreadStream(); }).join();
@@ -216,7 +216,7 @@ TEST_F(SimDeviceStreamsTest, WrapFillsInDeviceAndUid) {
   EXPECT_EQ(wrapped, device(1).PerThreadStream());
 }
 
-// A checker may have nothing else to know the stream by.
+// A checker may know the stream only from this call.
 TEST_F(SimDeviceStreamsTest, WrapTellsObserversTheFlags) {
   CallRecord seen;
   device().SetCallObserver([&](const CallRecord& call) { seen = call; });
@@ -274,7 +274,7 @@ TEST_F(SimDeviceStreamsTest, HostFunctionRunsAndMayNotCallTheDevice) {  // T11
   EXPECT_EQ(call.runs, 1);
   EXPECT_EQ(call.alloc, Status::kNotPermitted);
   EXPECT_EQ(call.nested, Status::kNotPermitted);
-  // Another thread may call, and sees that the stream has not got past it.
+  // Another thread may call, and sees that the stream is still at the function.
   EXPECT_EQ(call.elsewhere, Status::kNotReady);
   EXPECT_EQ(device().StreamQuery(call.stream), Status::kSuccess);
   EXPECT_EQ(device().Leaks().allocations, 0u);

@@ -1,5 +1,5 @@
-// Virtual memory through the simulated device. Rules and tests are numbered as
-// in cuda_semantics.md.
+// Virtual memory through the simulated device. Rule and test numbers are those
+// of cuda_semantics.md.
 
 #include <gtest/gtest.h>
 
@@ -164,7 +164,7 @@ TEST_F(SimDeviceVirtualTest, MappingIsOfTheWholeHandle) {  // V5 T63
             Status::kNotSupported);
   EXPECT_EQ(device().MapRange(ptr, 2 * kFrameBytes, 1, handle),
             Status::kNotSupported);
-  // Whatever the address.
+  // For any address.
   EXPECT_EQ(Map(ptr + 4096, 1, handle), Status::kNotSupported);
   EXPECT_EQ(device().Leaks().mappings, 0u);
 }
@@ -214,7 +214,7 @@ TEST_F(SimDeviceVirtualTest, MemoryWithoutAccessIsRefused) {  // V6 T64
   EXPECT_EQ(device().MemcpyAsync(ptr, other, 8, stream), kOk);
   EXPECT_EQ(device().MemsetAsync(ptr, 0, 2 * kFrameBytes, stream), kOk);
   EXPECT_EQ(device().MemsetAsync(ptr + 1, 0, 2 * kFrameBytes, stream), kBad);
-  // Device 1 has been given nothing.
+  // Device 1 has no access.
   EXPECT_EQ(device(1).MemsetAsync(ptr, 0, 8, device(1).LegacyStream()), kBad);
 }
 
@@ -390,10 +390,10 @@ TEST_F(SimDeviceVirtualTest, LeaksNameWhatIsLeft) {
   EXPECT_EQ(platform_.LeakReport(), "");
 }
 
-// Fails once, then works: nothing of the failed call was done.  (T85)
+// Fails once, then works: the failed call had no effect. (T85)
 class SimDeviceVirtualFaultTest : public SimDeviceVirtualTest {
  protected:
-  // Everything that can be seen of a range of eight frames.
+  // The visible state of a range of eight frames.
   std::vector<int> Snapshot(DevicePtr ptr) {
     std::vector<int> seen = {static_cast<int>(FreeFrames(0)),
                              static_cast<int>(FreeFrames(1)),

@@ -1,4 +1,4 @@
-// Events of work that is not done (cuda_semantics.md E1-E8, S9).
+// Events of pending work (cuda_semantics.md E1-E8, S9).
 #include <gtest/gtest.h>
 
 #include <cstdint>

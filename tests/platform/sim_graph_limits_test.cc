@@ -1,5 +1,5 @@
-// Memory nodes of graphs on the simulated device: what captures and launches
-// refuse, and addresses to the last one.
+// Memory nodes of graphs on the simulated device: refusals of captures and
+// launches, and the complete release of addresses.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ class SimGraphLimitsTest : public SimProgressFixture {
  protected:
   static constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-  // A device whose graphs' addresses last for few chunks of half its memory.
+  // A device with graph addresses for few chunks of half its memory.
   void BuildLarge() {
     PlatformOptions options = SimOptions(1, kFrames);
     options.sim_memory_bytes = 80 * kGiB;
@@ -25,7 +25,7 @@ class SimGraphLimitsTest : public SimProgressFixture {
     EXPECT_EQ(device().DefaultMemPool(&pool), Status::kSuccess);
     return device().MallocFromPoolAsync(ptr, bytes, pool, stream);
   }
-  // Ends a capture that has allocated 40 GiB without a graph.
+  // Ends a capture that allocated 40 GiB; there is no graph.
   void FailAfterTaking(const Stream& stream) {
     DevicePtr ptr = 0;
     ASSERT_EQ(Take(40 * kGiB, stream, &ptr), Status::kSuccess);
@@ -34,8 +34,8 @@ class SimGraphLimitsTest : public SimProgressFixture {
     ASSERT_EQ(device().StreamEndCapture(stream, &graph),
               Status::kStreamCaptureInvalidated);
   }
-  // Launches a graph that allocates, ends its instance and adds a node to it
-  // that frees. Returns what is live.
+  // Launches a graph that allocates, destroys its exec, and adds a node that
+  // frees. Returns the live memory.
   DevicePtr LeaveLive(const Stream& stream) {
     EXPECT_EQ(device().StreamBeginCapture(stream, CaptureMode::kRelaxed),
               Status::kSuccess);
@@ -60,7 +60,7 @@ class SimGraphLimitsTest : public SimProgressFixture {
   Graph graph_;
 };
 
-// cuda_semantics P3. Sizes near 2^64 are 0 when they are rounded.
+// cuda_semantics P3. Sizes near 2^64 would round to 0.
 TEST_F(SimGraphLimitsTest, SizesThatNoDeviceHasAreRefusedAtTheCapture) {
   Build("lazy");
   const Stream stream = NewStream();
@@ -79,7 +79,7 @@ TEST_F(SimGraphLimitsTest, SizesThatNoDeviceHasAreRefusedAtTheCapture) {
   EXPECT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
 }
 
-// cuda_semantics C33: what a capture that fails has taken is released.
+// cuda_semantics C33: a failed capture releases its memory.
 TEST_F(SimGraphLimitsTest, FailedCapturesDoNotUseUpTheAddresses) {
   BuildLarge();
   const Stream stream = NewStream();
@@ -91,7 +91,7 @@ TEST_F(SimGraphLimitsTest, FailedCapturesDoNotUseUpTheAddresses) {
   }
 }
 
-// The same of captures into a graph that stays.
+// Likewise for captures into a graph that stays.
 TEST_F(SimGraphLimitsTest, CapturesUndoneGiveTheirAddressesBack) {
   BuildLarge();
   const Stream stream = NewStream();
@@ -114,8 +114,8 @@ TEST_F(SimGraphLimitsTest, CapturesUndoneGiveTheirAddressesBack) {
   EXPECT_EQ(device().FreeAsync(kept, stream), Status::kSuccess);
 }
 
-// cuda_semantics P14, {in G, by a stream}: what an earlier instance has
-// allocated counts although nodes that came later free it.
+// cuda_semantics P14, {in G, by a stream}: memory that an earlier exec
+// allocated still counts, although later nodes free it.
 TEST_F(SimGraphLimitsTest, LaunchIsRefusedWhileWhatTheGraphAllocatedIsLive) {
   Build("lazy");
   const Stream stream = NewStream();

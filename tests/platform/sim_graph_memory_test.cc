@@ -1,6 +1,6 @@
-// Memory nodes of graphs on the simulated device: frames to the last one, and
-// what is the simulated device's own choice. What any device must do is in the
-// conformance suite.
+// Memory nodes of graphs on the simulated device: the complete release of
+// frames, and the choices of the simulated device. The conformance suite covers
+// the requirements for all devices.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class SimGraphMemoryTest : public SimProgressFixture {
   void Give(DevicePtr ptr, const Stream& stream) {
     EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kSuccess);
   }
-  // Allocates and frees, with a piece of work between.
+  // Allocates and frees, with work in between.
   GraphExec Closed(std::uint64_t frames, DevicePtr* ptr = nullptr) {
     const Stream stream = NewStream();
     Begin(stream);
@@ -92,7 +92,7 @@ class SimGraphMemoryTest : public SimProgressFixture {
     return free_bytes / kFrameBytes;
   }
 
-  Graph graph_;  // the last one instantiated
+  Graph graph_;  // the last instantiated graph
 };
 
 TEST_F(SimGraphMemoryTest, FramesAreTakenAtTheFirstLaunch) {
@@ -136,12 +136,12 @@ TEST_F(SimGraphMemoryTest, LaunchesThatAreNotOrderedDoNotShare) {
   EXPECT_EQ(Frames(Kind::kReservedCurrent), 20u);
   Sync(first);
   Sync(second);
-  // Both are done: a third takes what is there.
+  // Both are complete: a third one reuses the frames.
   Launch(Closed(20), NewStream());
   EXPECT_EQ(Frames(Kind::kReservedCurrent), 20u);
 }
 
-// Frames go to another exec and come back under the same address.
+// Frames move to another exec and return under their old address.
 TEST_F(SimGraphMemoryTest, ExecMovesToOtherFramesWhenItsOwnAreBusy) {
   const Stream first = NewStream();
   const Stream second = NewStream();
@@ -181,7 +181,7 @@ TEST_F(SimGraphMemoryTest, MoreThanTheDeviceHasIsRefusedAtTheCapture) {
   End(stream);
 }
 
-// cuda_semantics P12: what pools keep for later is no reason to fail.
+// cuda_semantics P12: idle memory of pools is no reason to fail.
 TEST_F(SimGraphMemoryTest, LaunchTakesIdleChunksOfPools) {
   const Stream stream = NewStream();
   MemPool pool;
@@ -249,7 +249,7 @@ TEST_F(SimGraphMemoryTest, FreeHasToComeBehindItsAllocation) {
   End(stream);
 }
 
-// Nothing else than graphs' memory may a graph free: C16.
+// A graph may free only memory of graphs: C16.
 TEST_F(SimGraphMemoryTest, FreeingOtherMemoryIsRefused) {
   const Stream stream = NewStream();
   const DevicePtr ptr = Take(1, stream);
@@ -282,7 +282,7 @@ TEST_F(SimGraphMemoryTest, EscapingMemoryIsUsedAndFreedInStreams) {
   EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
 }
 
-// Frames of live memory are nobody else's, whatever the order.
+// No other launch uses the frames of live memory, in any order.
 TEST_F(SimGraphMemoryTest, LiveMemoryKeepsItsFrames) {
   const Stream stream = NewStream();
   DevicePtr ptr = 0;
@@ -295,7 +295,7 @@ TEST_F(SimGraphMemoryTest, LiveMemoryKeepsItsFrames) {
   Sync(stream);
 }
 
-// The address is the exec's: a launch elsewhere waits for the free.
+// The address belongs to the exec: a launch elsewhere waits for the free.
 TEST_F(SimGraphMemoryTest, LaunchWaitsForTheFreeOfWhatItAllocates) {
   const Stream first = NewStream();
   const Stream second = NewStream();
@@ -310,7 +310,7 @@ TEST_F(SimGraphMemoryTest, LaunchWaitsForTheFreeOfWhatItAllocates) {
   Give(ptr, second);
 }
 
-// cuda_semantics P14: the leftovers of the last launch leak.
+// cuda_semantics P14: the remaining memory of the last launch leaks.
 TEST_F(SimGraphMemoryTest, AutoFreeOnLaunchFreesLeftovers) {
   const Stream stream = NewStream();
   DevicePtr ptr = 0;
@@ -329,14 +329,14 @@ TEST_F(SimGraphMemoryTest, AutoFreeOnLaunchFreesLeftovers) {
   }
 }
 
-// cudaGraphInstantiateFlagUseNodePriority changes no order.
+// cudaGraphInstantiateFlagUseNodePriority does not change the order.
 TEST_F(SimGraphMemoryTest, NodePriorityIsAHint) {
   const Stream stream = NewStream();
   DevicePtr ptr = 0;
   const GraphExec exec =
       Escaping(1, &ptr, kGraphAutoFreeOnLaunch | kGraphUseNodePriority);
   for (int i = 0; i < 2; ++i)
-    Launch(exec, stream);  // the flag beside it counts
+    Launch(exec, stream);  // the other flag takes effect
   Give(ptr, stream);
   Sync(stream);
 }
@@ -360,7 +360,8 @@ TEST_F(SimGraphMemoryTest, OtherGraphFreesOnceForEachLaunch) {
   Launch(allocates, stream);
   Launch(frees, stream);
   Sync(stream);
-  // Then no node of the first may free it: what another graph does counts.
+  // Then no node of the first graph may free it: the free of another graph
+  // counts.
   CaptureInfo info;
   ASSERT_EQ(device().StreamBeginCaptureToGraph(stream, first, nullptr, 0,
                                                CaptureMode::kRelaxed),
@@ -414,7 +415,7 @@ TEST_F(SimGraphMemoryTest, GraphsWithMemoryAreNotUpdated) {
             Status::kGraphExecUpdateFailure);
 }
 
-// A capture that fails gives back what it did to a graph of the caller's.
+// A failed capture undoes its changes to a graph of the caller.
 TEST_F(SimGraphMemoryTest, FailedCaptureToGraphUndoesItsMemoryNodes) {
   const Stream stream = NewStream();
   Begin(stream);
@@ -437,7 +438,7 @@ TEST_F(SimGraphMemoryTest, FailedCaptureToGraphUndoesItsMemoryNodes) {
   Sync(stream);
 }
 
-// The rights of the pool at the capture are those of the node: P13, P10.
+// The access rights of the node are those of the pool at the capture: P13, P10.
 TEST_F(SimGraphMemoryTest, RightsAreThoseOfThePoolAtTheCapture) {
   Build("inline");
   const Stream stream = NewStream();
@@ -457,7 +458,7 @@ TEST_F(SimGraphMemoryTest, RightsAreThoseOfThePoolAtTheCapture) {
   EXPECT_EQ(device(1).MemsetAsync(before, 0, 512, far), Status::kInvalidValue);
 }
 
-// cuda_semantics D4: each launch makes the allocation anew.
+// cuda_semantics D4: each launch repeats the allocation.
 TEST_F(SimGraphMemoryTest, PoisonShowsFreshAndFreedMemory) {
   PlatformOptions options = SimOptions(1, kFrames);
   options.sim_data = "poison";
@@ -477,7 +478,7 @@ TEST_F(SimGraphMemoryTest, PoisonShowsFreshAndFreedMemory) {
   }
 }
 
-// cuda_semantics.md D8: host functions stand for kernels on graphs' memory too.
+// cuda_semantics.md D8: host functions also stand for kernels on graph memory.
 TEST_F(SimGraphMemoryTest, HostFunctionsSeeTheMemoryOfTheirGraph) {
   PlatformOptions options = SimOptions(1, kFrames);
   options.sim_data = "backed";

@@ -1,6 +1,6 @@
-// Graphs on the simulated device: what progress makes of a launch, and what is
-// the simulated device's own choice. What any device must do is in the
-// conformance suite.
+// Graphs on the simulated device: launches under each kind of progress, and the
+// choices of the simulated device. The conformance suite covers the
+// requirements for all devices.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class SimGraphTest : public SimProgressFixture {
   }
 };
 
-// cuda_semantics C24, D9: whatever the progress, the order is the graph's.
+// cuda_semantics C24, D9: the order is that of the graph, for every progress.
 TEST_F(SimGraphTest, EveryProgressKeepsTheEdges) {
   for (const char* progress : {"inline", "lazy", "seeded", "timed", "manual"}) {
     SCOPED_TRACE(progress);
@@ -93,7 +93,7 @@ TEST_F(SimGraphTest, BranchesInterleave) {
     ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
     orders.insert(log_);
   }
-  // There are six; two are those in which branches do not interleave.
+  // Six orders exist; in two of them the branches do not interleave.
   EXPECT_GT(orders.size(), 3u);
 }
 
@@ -155,7 +155,7 @@ TEST_F(SimGraphTest, LazyLaunchRunsNoMoreThanIsNeeded) {
   EXPECT_EQ(device().PendingCount(), 1u);
 }
 
-// The branches of one launch take the time of the longer one.
+// The branches of one launch take the duration of the longer one.
 TEST_F(SimGraphTest, TimedBranchesOverlap) {
   constexpr std::uint64_t kLong = 10'000'000;
   Build("timed");
@@ -175,12 +175,12 @@ TEST_F(SimGraphTest, TimedBranchesOverlap) {
   const std::uint64_t begun = before;
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   device().SetCallObserver(nullptr);
-  // The call of the launch takes part of it.
+  // The launch call takes part of it.
   EXPECT_GT(before - begun, 2 * kLong - kLong / 10);
   EXPECT_LT(before - begun, 2 * kLong + kLong / 10);
 }
 
-// cuda_semantics S3: a launch is work of its stream for the legacy stream, too.
+// cuda_semantics S3: for the legacy stream, a launch is work of its stream too.
 TEST_F(SimGraphTest, LegacyStreamWaitsForLaunchesInBlockingStreams) {
   Build("lazy");
   const GraphExec exec = Chain("g");
@@ -197,7 +197,7 @@ TEST_F(SimGraphTest, LegacyStreamWaitsForLaunchesInBlockingStreams) {
   EXPECT_EQ(log_, "lgmgb");
 }
 
-// cuda_semantics H6, C25: a replay reads what is there when it runs.
+// cuda_semantics H6, C25: a replay reads the bytes at the time it runs.
 TEST_F(SimGraphTest, PageableMemoryIsReadAtReplay) {
   Build("lazy");
   const Stream stream = NewStream();
@@ -228,7 +228,7 @@ TEST_F(SimGraphTest, IllegalAddressAtReplayIsSticky) {
   EXPECT_EQ(log_, "");
 }
 
-// cuda_semantics C28: the old operands until the launch under way is done.
+// cuda_semantics C28: the running launch keeps the old operands.
 TEST_F(SimGraphTest, UpdateLeavesTheLaunchUnderWayAlone) {
   Build("manual");
   const Stream stream = NewStream();
@@ -278,7 +278,7 @@ TEST_F(SimGraphTest, UpdateComparesKindsAndEdges) {
   EXPECT_EQ(log_, "ab");
 }
 
-// cuda_semantics C25: a baked event that is gone.
+// cuda_semantics C25: a captured event was destroyed.
 TEST_F(SimGraphTest, LaunchNeedsTheEventsItNames) {
   Build("inline");
   const Stream stream = NewStream();
@@ -293,7 +293,7 @@ TEST_F(SimGraphTest, LaunchNeedsTheEventsItNames) {
   EXPECT_EQ(log_, "");
 }
 
-// E1: a record node is about what comes before it in the graph, no more.
+// E1: a record node covers only its predecessors in the graph.
 TEST_F(SimGraphTest, ExternalRecordSeesItsBranchOnly) {
   Build("lazy");
   const Stream stream = NewStream();
@@ -314,7 +314,7 @@ TEST_F(SimGraphTest, ExternalRecordSeesItsBranchOnly) {
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
 }
 
-// cuda_semantics C27, C29: what is under way holds the objects of its graph.
+// cuda_semantics C27, C29: a running launch holds the objects of its graph.
 TEST_F(SimGraphTest, ObjectsEndAtTheFirstCallAfterTheirLastLaunch) {
   Build("manual");
   const Stream stream = NewStream();
@@ -342,7 +342,7 @@ TEST_F(SimGraphTest, ObjectsEndAtTheFirstCallAfterTheirLastLaunch) {
   EXPECT_TRUE(ended);
 }
 
-// The platform ends what is due, and nothing that is still held.
+// The platform destroys the objects that are due, and no object that is held.
 TEST_F(SimGraphTest, PlatformEndsObjectsThatAreDue) {
   Build("inline");
   bool due = false;

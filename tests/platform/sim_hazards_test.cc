@@ -91,7 +91,7 @@ TEST_P(SimHazardsTest, ReuseBehindAWaitIsClean) {
   EXPECT_EQ(Kinds(), "");
 }
 
-// T18: MemFree waits here, and need not on a GPU.
+// T18: MemFree waits here, but a GPU need not wait.
 TEST_P(SimHazardsTest, MemFreeInUseIsFoundThoughItWaits) {
   Work(chunk_, a_);
   EXPECT_EQ(device().MemFree(chunk_), Status::kSuccess);
@@ -197,7 +197,7 @@ std::vector<PlayedCase> PlayedCases() {
   for (const char* progress : {"lazy", "seeded"}) {
     for (int i = 0; i < static_cast<int>(ProgramBreak::kCount); ++i) {
       const auto kind = static_cast<ProgramBreak>(i);
-      // The device refuses what is wrong there.
+      // The device refuses the wrong call.
       if (kind == ProgramBreak::kCapturedEvent) continue;
       cases.push_back({progress, kind});
     }
@@ -266,7 +266,7 @@ std::vector<CallRecord> BrokenProgram() {
   return MakeProgram(seed, ProgramBreak::kEarlyFree);
 }
 
-// The trace, the checker and an observer of a test see the same calls.
+// The trace, the checker and an observer of the test see equal calls.
 TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
   const std::string path =
       testing::TempDir() + "strata_sim_hazards_" + std::to_string(getpid());

@@ -1,4 +1,4 @@
-// Functions that streams call, while other threads go on (S11, T11).
+// Host functions in streams while other threads continue (S11, T11).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 class SimHostFunctionTest : public SimProgressFixture {};
 
-// A host function that says when it has begun and ends when it is told to.
+// A host function that reports its start and ends on request.
 struct SlowFunction {
   static void Run(void* argument) {
     auto* self = static_cast<SlowFunction*>(argument);
@@ -102,7 +102,7 @@ TEST_F(SimHostFunctionTest, InlineWorkBehindItRunsWhenItHasEnded) {
   std::thread driver(
       [&] { device().LaunchHostFunc(stream, &SlowFunction::Run, &slow); });
   slow.begun.get_future().wait();
-  Mark(stream, 'b');  // returns: what is submitted does not wait
+  Mark(stream, 'b');  // returns: a submission does not wait
   EXPECT_EQ(log_, "");
   slow.may_end.set_value();
   driver.join();

@@ -74,7 +74,7 @@ TEST_F(SimKernelTest, ComputesAtItsTurnInTheStream) {
   Build("lazy");
   Fill(stream_);
   EXPECT_EQ(Launch(stream_), kOk);
-  // Nothing has run yet: what the argument says then is what counts.
+  // Nothing has run yet: the argument is read when the work runs.
   EXPECT_EQ(device().PendingCount(), 2U);
   factor_ = 5;
   EXPECT_EQ(device().StreamSynchronize(stream_), kOk);
@@ -107,7 +107,8 @@ TEST_F(SimKernelTest, EachLaunchOfAGraphComputesAgain) {
   }
 }
 
-// Memory of a pool that is freed behind it in the stream, before it has run.
+// Pool memory that is freed behind the function in the stream, before the
+// function has run.
 TEST_F(SimKernelTest, ComputesBeforeTheFreeThatFollowsIt) {
   Build("lazy");
   Fill(stream_);
@@ -134,7 +135,7 @@ TEST_F(SimKernelTest, TheCheckerKnowsWhatItUses) {
   Fill(stream_);
   EXPECT_EQ(Launch(stream_), kOk);
   EXPECT_EQ(platform_->hazard_count(), 0U);
-  EXPECT_EQ(device().MemFree(to_), kOk);  // nothing says that it is done
+  EXPECT_EQ(device().MemFree(to_), kOk);  // the work may still be pending
   EXPECT_EQ(platform_->hazard_count(), 1U);
   EXPECT_THAT(reports_, testing::HasSubstr("use"));
 }
@@ -148,7 +149,7 @@ TEST_F(SimKernelTest, IsNotCalledWithoutBytes) {
   };
   EXPECT_EQ(work().Launch(stream_, &range, 1, note, &called), kOk);
   EXPECT_FALSE(called);
-  // Without ranges there is nothing that could be missing.
+  // Without ranges, no memory can be missing.
   EXPECT_EQ(work().Launch(stream_, nullptr, 0, note, &called), kOk);
   EXPECT_TRUE(called);
 }
@@ -198,8 +199,7 @@ TEST_F(SimKernelTest, RefusesWhatCannotBeLaunched) {
   EXPECT_EQ(Launch(Stream()), Status::kInvalidResourceHandle);
 }
 
-// cuda_semantics.md C16: the legacy stream, while a capture that it would join
-// is under way.
+// cuda_semantics.md C16: the legacy stream during a capture that it would join.
 TEST_F(SimKernelTest, IsRefusedAsALaunchWhileOthersCapture) {
   Build("inline");
   Stream blocking;

@@ -12,7 +12,7 @@ namespace {
 
 class SimPeerTest : public VirtualFixture {
  protected:
-  // Work of `ordinal` on 8 bytes at `ptr`.
+  // Work of device `ordinal` on 8 bytes at `ptr`.
   Status Work(int ordinal, DevicePtr ptr, bool write = true) {
     const WorkRange range{ptr, 8, write};
     std::lock_guard lock(platform_.mutex());

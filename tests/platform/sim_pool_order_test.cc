@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// Work runs only when somebody waits, and a pool gives a block to another
-// stream only if that stream is ordered after the free.
+// Work runs only when the host waits. A pool reuses a block in another stream
+// only if that stream is ordered behind the free.
 class SimPoolOrderTest : public SimProgressFixture {
  protected:
   SimPoolOrderTest() {
@@ -29,7 +29,7 @@ class SimPoolOrderTest : public SimProgressFixture {
     EXPECT_EQ(device().PoolSetAttribute(pool_, attribute, value),
               Status::kSuccess);
   }
-  // Only a wait of the host lets another stream have a block.
+  // Only a wait of the host lets another stream reuse a block.
   void FollowNothing() {
     Set(PoolAttribute::kReuseFollowEventDependencies, 0);
     Set(PoolAttribute::kReleaseThreshold, UINT64_MAX);
@@ -64,14 +64,14 @@ TEST_F(SimPoolOrderTest, EventRecordedAfterTheFreeOrdersIt) {  // P4
   EXPECT_EQ(Alloc(b), ptr);
 }
 
-// P5: a wait for an event is a wait for all that comes before it, also in
-// other streams, and for nothing that comes later.
+// P5: a wait for an event covers all work before the event, also in other
+// streams, and no later work.
 TEST_F(SimPoolOrderTest, WaitForAnEventCoversWhatComesBeforeIt) {
   FollowNothing();
   const Stream a = NewStream();
   const Stream b = NewStream();
   const DevicePtr before = Alloc(a);
-  Alloc(a);  // else they would be one block, free when the later free is done
+  Alloc(a);  // keeps the two frees in separate blocks
   const DevicePtr after = Alloc(a);
   ASSERT_EQ(device().FreeAsync(before, a), Status::kSuccess);
   WaitFor(b, Record(a));
@@ -97,8 +97,8 @@ TEST_F(SimPoolOrderTest, WaitForAStreamCoversItsOwnFreesOnly) {  // P5
   EXPECT_NE(Alloc(c), of_a);
 }
 
-// A blocking stream without work of its own behind that of the legacy stream
-// does not wait for it.
+// A blocking stream without its own work behind the work of the legacy stream
+// does not wait for that work.
 TEST_F(SimPoolOrderTest, WaitForAnIdleBlockingStreamCoversNothing) {  // P5
   FollowNothing();
   const Stream blocking = NewStream(kStreamDefault);
@@ -124,8 +124,8 @@ TEST_F(SimPoolOrderTest, WaitForADeviceCoversItsStreams) {  // P5
   EXPECT_NE(Alloc(c), of_other);
 }
 
-// P1: a function of the host that stands in for a kernel got no pointer if the
-// free after it had been submitted before it ran.
+// P1: a host function that stands for a kernel got no pointer if the later free
+// had been submitted before it ran.
 TEST_F(SimPoolOrderTest, HostViewLastsUntilTheWorkBeforeTheFreeIsDone) {
   PlatformOptions options = SimOptions(2, kFrames);
   options.sim_progress = "lazy";

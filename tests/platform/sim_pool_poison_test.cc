@@ -1,5 +1,5 @@
-// Memory of pools with sim_data=poison: fresh and freed memory is marked when
-// the allocation and the free have their turn in their streams.
+// Pool memory with sim_data=poison: fresh and freed memory is marked when the
+// allocation and the free run in their streams.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class SimPoolPoisonTest : public SimProgressFixture {
     EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kSuccess);
   }
   void Step(const Stream& stream) { EXPECT_TRUE(device().Step(stream)); }
-  // Not scattered, so the pointer outlives the block.
+  // Contiguous, so the pointer outlives the block.
   unsigned char* View(DevicePtr ptr) {
     return static_cast<unsigned char*>(device().HostView(ptr, kBytes));
   }
@@ -90,7 +90,7 @@ TEST_F(SimPoolPoisonTest, MemFreeMarksAtOnce) {
   EXPECT_EQ(view[0], kFreedByte);
 }
 
-// An allocation whose turn comes after its end has nothing left to mark.
+// An allocation that runs after the end of its block marks nothing.
 TEST_F(SimPoolPoisonTest, AllocationThatIsOverLeavesTheNextOneAlone) {
   const DevicePtr ptr = Take(stream_);
   ASSERT_EQ(device().MemFree(ptr), Status::kSuccess);
@@ -103,7 +103,7 @@ TEST_F(SimPoolPoisonTest, AllocationThatIsOverLeavesTheNextOneAlone) {
   EXPECT_EQ(view[0], kWritten);
 }
 
-// The frames are the device's again.
+// The frames belong to the device again.
 TEST_F(SimPoolPoisonTest, MemoryGivenBackIsNotMarkedLater) {
   const DevicePtr ptr = Take(stream_);
   ASSERT_EQ(device().MemFree(ptr), Status::kSuccess);

@@ -55,7 +55,7 @@ class SimPoolsFixture : public SimFixture {
   std::uint64_t Reserved(MemPool pool) {
     return Get(pool, PoolAttribute::kReservedCurrent);
   }
-  // A chunk of the default pool that is all free.
+  // Gives the default pool one fully free chunk.
   void FillDefaultPool() {
     FreeAsync(AllocAsync(kMiB, DefaultPool(), stream_), stream_);
     ASSERT_EQ(Reserved(DefaultPool()), kPoolGrowthBytes);

@@ -16,8 +16,8 @@
 
 namespace strata {
 
-// Two simulated devices whose work runs as the test chooses. Host functions
-// write to a log, so that it shows in which order work ran.
+// Two simulated devices. The test chooses when their work runs. Host functions
+// write to a log, which shows the order of the work.
 class SimProgressFixture : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kFrames = 64;
@@ -58,7 +58,7 @@ class SimProgressFixture : public ::testing::Test {
               Status::kSuccess);
   }
 
-  // Work in `stream` that adds `name` to log_.
+  // Submits work to `stream` that appends `name` to log_.
   void Mark(const Stream& stream, char name) {
     marks_.push_back({this, name});
     EXPECT_EQ(device(stream.device)
@@ -72,14 +72,14 @@ class SimProgressFixture : public ::testing::Test {
               Status::kSuccess);
   }
 
-  // Work that keeps `stream` busy for `busy_ns` and touches nothing.
+  // Submits work that keeps `stream` busy for `busy_ns` and accesses no memory.
   void Busy(const Stream& stream, std::uint64_t busy_ns = 1000) {
     EXPECT_EQ(
         platform_->work(stream.device)->Enqueue(stream, nullptr, 0, busy_ns, 0),
         Status::kSuccess);
   }
 
-  // A pinned word that lives as long as the platform.
+  // A pinned word that lives until the end of the platform.
   std::uint64_t* NewWord() {
     void* word = nullptr;
     EXPECT_EQ(device().MallocHost(&word, sizeof(std::uint64_t), 0),

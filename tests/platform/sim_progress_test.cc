@@ -1,4 +1,4 @@
-// When work runs, under each kind of progress.
+// The time at which work runs, under each kind of progress.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Memory that goes away while work on it is pending: an illegal address when
-// the work runs, whatever the memory was.
+// Memory that is freed while work on it is pending: an illegal address when the
+// work runs, for every kind of memory.
 
 #include <gtest/gtest.h>
 

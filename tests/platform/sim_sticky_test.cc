@@ -1,5 +1,4 @@
-// Errors that stay, and faults with other effects than a failed call (D18,
-// D19).
+// Sticky errors, and faults with other effects than a failed call (D18, D19).
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -21,7 +20,7 @@ class SimStickyTest : public SimProgressFixture {
     }
   }
 
-  // Work that writes to memory that is gone when it runs.
+  // Work that writes to memory that is freed before it runs.
   void LeaveAnError(const Stream& stream) {
     DevicePtr ptr = 0;
     ASSERT_EQ(device().MemAlloc(&ptr, 4096), Status::kSuccess);
@@ -93,7 +92,7 @@ TEST_F(SimStickyTest, NothingRunsAfterIt) {  // S11
 
 TEST_F(SimStickyTest, ErrorOfInlineWorkIsSeenByTheNextCall) {
   Build("inline");
-  // Memory of the other device, of which there is none at this address.
+  // Memory of the other device; there is none at this address.
   const WorkRange range{kDeviceWindowBegin, 8, true};
   const Stream stream = NewStream();
   EXPECT_EQ(platform_->work(0)->Enqueue(stream, &range, 1, 1, 0),

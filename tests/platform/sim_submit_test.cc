@@ -187,7 +187,7 @@ TEST_F(SimSubmitTest, UnknownFreePolicyIsRefused) {
   }
 }
 
-// An AArch64 process has 48 bits of addresses.
+// An AArch64 process has 48 address bits.
 TEST_F(SimSubmitTest, HostMemoryEndsWhereTheLargestAddressSpaceDoes) {
   constexpr DevicePtr kEnd = DevicePtr{1} << 48;
   Build("lazy");
@@ -200,7 +200,8 @@ TEST_F(SimSubmitTest, HostMemoryEndsWhereTheLargestAddressSpaceDoes) {
   EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
 }
 
-// Nothing is read, as nothing is kept: there is no memory at this address.
+// Nothing is read, because no bytes are stored: there is no memory at this
+// address.
 TEST_F(SimSubmitTest, CopyToPhantomMemoryTakesNoMemoryOfTheHost) {
   constexpr std::uint64_t kTiB = std::uint64_t{1} << 40;
   constexpr DevicePtr kSource = std::uint64_t{1} << 42;

@@ -19,7 +19,7 @@ class SimThreadsTest : public SimProgressFixture,
   static constexpr int kThreads = 4;
   static constexpr int kSteps = 300;
 
-  // What each thread does: the streams and events are everybody's.
+  // The actions of each thread. The streams and events are shared.
   void Work(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const Stream mine = device().PerThreadStream();

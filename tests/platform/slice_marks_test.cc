@@ -1,4 +1,4 @@
-// SliceMarks against a set.
+// SliceMarks compared with a set.
 
 #include "strata/platform/sim/slice_marks.h"
 
@@ -27,8 +27,7 @@ TEST(SliceMarksTest, TheLastMarkUpToASlice) {
 
 class SliceMarksRandomTest : public testing::TestWithParam<std::size_t> {};
 
-// Both dense and sparse marks, in ranges that fill their last word and that do
-// not.
+// Dense and sparse marks, in ranges with a full and with a partial last word.
 TEST_P(SliceMarksRandomTest, FindsWhatASetFinds) {
   const std::size_t slices = GetParam();
   std::mt19937_64 random(slices);

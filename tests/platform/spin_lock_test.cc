@@ -14,14 +14,14 @@ TEST(SpinLockTest, ExcludesOtherThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 20000;
   SpinLock lock;
-  int count = 0;  // not atomic: the lock is what protects it
+  int count = 0;  // not atomic: the lock protects it
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds; ++round) {
         std::lock_guard guard(lock);
         const int seen = count;
-        // Lets waiters gather, so that most locks are taken by a waiter.
+        // Lets waiters gather, so a waiter takes most locks.
         std::this_thread::yield();
         count = seen + 1;
       }

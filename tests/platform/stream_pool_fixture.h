@@ -14,8 +14,8 @@
 
 namespace strata {
 
-// The pools of a device with 64 frames and streams run by hand; `a_` has work
-// that is not done.
+// The pools of a device with 64 frames, and streams run by hand. `a_` has
+// pending work.
 class StreamPoolFixture : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kFrames = 64;
@@ -25,7 +25,7 @@ class StreamPoolFixture : public ::testing::Test {
 
   StreamPool& pool() { return *table_.Find(table_.default_pool()); }
 
-  // A null address if there is no memory.
+  // Returns a null address if there is no memory.
   DevicePtr AllocFrom(StreamPool* from, std::uint64_t bytes,
                       const Stream& stream) {
     DevicePtr ptr = 0;
@@ -36,7 +36,7 @@ class StreamPoolFixture : public ::testing::Test {
   DevicePtr Alloc(std::uint64_t bytes, const Stream& stream) {
     return AllocFrom(&pool(), bytes, stream);
   }
-  // Whether `stream` gets memory, and not that at `ptr`.
+  // True if `stream` gets memory, but not the memory at `ptr`.
   bool GetsOther(DevicePtr ptr, std::uint64_t bytes, const Stream& stream) {
     const DevicePtr got = Alloc(bytes, stream);
     return got != 0 && got != ptr;
@@ -49,13 +49,13 @@ class StreamPoolFixture : public ::testing::Test {
   void FreeNow(DevicePtr ptr) {
     EXPECT_TRUE(table_.Free(ptr, std::nullopt, order_));
   }
-  // The host has waited for all work that is done.
+  // The host has waited for all completed work.
   void Synchronize() {
     table_.OnSynchronize(order_, [this](const StreamPoint& point) {
       return order_.IsDone(point);
     });
   }
-  // The host has waited for what `stream` has been given.
+  // The host has waited for the work submitted to `stream`.
   void Synchronize(const Stream& stream) {
     table_.OnSynchronize(order_, [&stream](const StreamPoint& point) {
       return point.device == stream.device && point.stream_uid == stream.uid;

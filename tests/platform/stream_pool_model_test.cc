@@ -1,5 +1,5 @@
-// Random use of a pool against a model that keeps, for each unit of memory, who
-// has it and where it was last freed.
+// Random use of a pool, compared with a model that stores the owner and the
+// last free of each unit of memory.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Every request is a multiple of it, so every block starts at one.
+// Every request is a multiple of it, so every block begins at one.
 constexpr std::uint64_t kUnitBytes = 64 * 1024;
 
 struct Unit {
@@ -47,7 +47,7 @@ class StreamPoolModelTest : public StreamPoolFixture,
   std::vector<Stream> streams_{a_, b_, c_, FakeStreamOrder::MakeStream(1),
                                FakeStreamOrder::MakeStream(1, 1)};
   std::vector<Block> live_;
-  std::map<DevicePtr, Unit> units_;  // all that the pool was seen to hand out
+  std::map<DevicePtr, Unit> units_;  // units that the pool has allocated
   bool follow_ = true;
   bool opportunistic_ = true;
   bool internal_ = true;
@@ -155,7 +155,8 @@ void StreamPoolModelTest::ChangeAttributes() {
   AllowReuse(&pool(), follow_, opportunistic_, internal_);
 }
 
-// What the pool no longer has is forgotten, and nothing was pending on it.
+// Forgets the memory that the pool released, and expects that no work was
+// pending on it.
 void StreamPoolModelTest::CheckReleasedWereDone() {
   for (auto it = units_.begin(); it != units_.end();) {
     if (table_.Locate(it->first)) {
@@ -186,7 +187,7 @@ TEST_P(StreamPoolModelTest, AgreesWithTheModel) {
     if (i % 50 == 0) CheckReleasedWereDone();
     if (HasFailure()) return;
   }
-  // The run met what it is there to check.
+  // The run covered the intended events.
   EXPECT_GT(reused_, 0);
   EXPECT_GT(failed_, 0);
 }

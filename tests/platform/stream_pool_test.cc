@@ -140,7 +140,7 @@ TEST_F(StreamPoolTest, NeighboursOfOneStreamAreOneBlockOfTheLaterFree) {  // M10
   EXPECT_EQ(Alloc(2 * kMiB, b_), low);
 }
 
-// Else what a stream frees would come to be cut ever smaller.
+// Otherwise freed blocks of a stream would be split into ever smaller ones.
 TEST_F(StreamPoolTest, OwnNeighboursStayWholeWhereASmallerBlockServes) {  // D16
   AllowReuse(&pool(), false, false, false);
   const DevicePtr low = Alloc(kMiB, a_);

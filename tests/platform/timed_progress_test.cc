@@ -22,7 +22,7 @@ class TimedProgressTest : public SimProgressFixture {
         [this](const CallRecord& call) { now_ns_ = call.time_ns; });
   }
 
-  // How long the device takes until all its work is done.
+  // Time until all work of the device is complete.
   std::uint64_t TimeOfSynchronize() {
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     return now_ns_ - CallCostNs(DeviceCall::kSynchronize, 0);

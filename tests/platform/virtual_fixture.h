@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// Calls on virtual memory of one device that have to succeed.
+// Calls on virtual memory of one device. All must succeed.
 class VirtualFixture : public SimFixture {
  protected:
   VirtualFixture() = default;

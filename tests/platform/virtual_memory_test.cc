@@ -1,5 +1,5 @@
-// The page table of the simulated devices against a model that knows pages one
-// by one.
+// The page table of the simulated devices compared with a model of single
+// pages.
 
 #include "strata/platform/sim/virtual_memory.h"
 
@@ -39,7 +39,7 @@ struct Memories {
   VirtualMemory virtuals{&physical, &views};
 };
 
-// What the page table should say, page by page.
+// The expected page table, page by page.
 class NaivePages {
  public:
   struct Handle {
@@ -50,7 +50,7 @@ class NaivePages {
   struct Page {
     std::uint64_t handle;
     std::uint64_t frame;    // of the handle
-    std::uint64_t mapping;  // equal for pages that were mapped together
+    std::uint64_t mapping;  // equal for pages mapped together
     std::array<Access, kDevices> rights{};
   };
 
@@ -71,14 +71,14 @@ class NaivePages {
     return false;
   }
 
-  // Whether the range is of a reservation and cuts no mapping at its ends.
+  // True if the range lies in one reservation and cuts no mapping at its ends.
   bool CutsNothing(DevicePtr ptr, std::uint64_t frames) const {
     return frames != 0 && InReservation(ptr, frames) &&
            !SameMapping(ptr - kFrameBytes, ptr) &&
            !SameMapping(ptr + (frames - 1) * kFrameBytes,
                         ptr + frames * kFrameBytes);
   }
-  // The same, and mapped throughout.
+  // Likewise, and fully mapped.
   bool Whole(DevicePtr ptr, std::uint64_t frames) const {
     for (std::uint64_t i = 0; i < frames; ++i) {
       if (pages.count(ptr + i * kFrameBytes) == 0) return false;
@@ -103,7 +103,7 @@ class NaivePages {
   }
 
   std::map<DevicePtr, std::uint64_t> reservations;  // frames
-  std::map<std::uint64_t, Handle> handles;          // by value; all ever made
+  std::map<std::uint64_t, Handle> handles;  // by value; all ever created
   std::map<DevicePtr, Page> pages;
   std::uint64_t last_mapping = 0;
 
@@ -116,7 +116,7 @@ class NaivePages {
   }
 };
 
-// Random calls on both, which have to agree on each.
+// Makes random calls on both, which must agree on each.
 class RandomUse {
  public:
   explicit RandomUse(std::uint64_t seed) : random_(seed) {}
@@ -150,7 +150,7 @@ class RandomUse {
           memories_.devices[static_cast<std::size_t>(device)].free_bytes(),
           (kFrames - naive_.UsedFrames(device)) * kFrameBytes);
     }
-    // No two frames of live memory are the same, and a frame of a handle stays.
+    // Frames of live memory are distinct, and a handle keeps its frames.
     std::set<std::pair<int, std::uint64_t>> seen;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> where;
     for (const auto& [ptr, page] : naive_.pages) {
@@ -203,7 +203,7 @@ class RandomUse {
            random_() % (reservation->second + 1) * kFrameBytes;
   }
 
-  // Half of the time one mapping as a whole.
+  // Half of the time, one whole mapping.
   std::pair<DevicePtr, std::uint64_t> Span() {
     if (naive_.pages.empty() || random_() % 2 == 0) {
       return {Address(), Frames()};

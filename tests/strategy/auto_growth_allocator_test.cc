@@ -382,7 +382,7 @@ TEST_F(AutoGrowthTest, ADifferentPoolServesWhenTheSystemRefuses) {
   options.memory_bytes = Mebibytes(20);
   Use(options);
   const AllocationPtr kept = Get(Mebibytes(4));
-  // All frames are in the chunk of 20 MiB, whose rest serves a small request.
+  // All frames are in the chunk of 20 MiB. Its rest serves a small request.
   EXPECT_EQ(Get(1000)->base(), kept->base());
 }
 

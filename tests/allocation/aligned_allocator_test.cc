@@ -49,7 +49,7 @@ TEST_F(AlignedAllocatorTest, EveryAddressMeetsTheAlignmentAndTheSize) {
       EXPECT_TRUE(ranges.Add(*live.back()));
       EXPECT_EQ(IsPlain(*live.back()->block()),
                 live.back()->block()->offset_bytes() == 0);
-      // Nothing beyond what the layer below gave.
+      // Not larger than the block of the layer below.
       EXPECT_EQ(live.back()->size() + live.back()->block()->offset_bytes(),
                 below_->last_bytes());
     }
@@ -57,7 +57,7 @@ TEST_F(AlignedAllocatorTest, EveryAddressMeetsTheAlignmentAndTheSize) {
 }
 
 TEST_F(AlignedAllocatorTest, ServesTheLargestAlignmentWithItsLargestOffset) {
-  // The first frame starts on a multiple of 16 MiB, the next ones do not.
+  // The first frame begins at a multiple of 16 MiB, the next ones do not.
   const AllocationPtr first = aligned_.Allocate(Mebibytes(2));
   const AllocationPtr second = aligned_.Allocate(Request{1000, kMaxAlignment});
   EXPECT_EQ(AddressOf(second) % kMaxAlignment, 0U);

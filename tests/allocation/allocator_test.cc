@@ -33,7 +33,7 @@ TEST(AllocatorTest, TheOutermostLayerFrees) {
   CountingAllocator outer(inner);
   AllocationPtr allocation = outer.Allocate(1000);
   EXPECT_EQ(allocation->owner(), &outer);
-  // Freed through another layer's function, it still goes its own way.
+  // A free through another layer's function still reaches its own layers.
   inner->Free(std::move(allocation));
   EXPECT_EQ(outer.frees(), 1U);
   EXPECT_EQ(inner->frees(), 1U);

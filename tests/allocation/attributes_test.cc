@@ -101,7 +101,7 @@ TEST(AllocationAttributesTest, NoRetryAndLoggedBecomeFlags) {
   EXPECT_EQ(ToRequest(1, attributes).flags, kNoRetry | kWillBeLogged);
 }
 
-// Keeps what each attempt asks for.
+// Records the request of each attempt.
 class AttemptRecorder final : public Decorator {
  public:
   using Decorator::Decorator;
@@ -119,7 +119,7 @@ class AttemptRecorder final : public Decorator {
 
 class FreedByTest : public ::testing::Test {
  protected:
-  // What the ladder gets when it is asked.
+  // Records the request that the ladder passes on.
   class Source final : public ReclaimSource {
    public:
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
@@ -143,7 +143,7 @@ class FreedByTest : public ::testing::Test {
 };
 
 TEST_F(FreedByTest, IsAskedBeforeEveryAttempt) {
-  failing_->Fail({1, 1});  // so that the ladder makes a second attempt
+  failing_->Fail({1, 1});  // forces a second attempt by the ladder
   AllocationAttributes attributes;
   attributes.freed_by = &freed_by_;
   Failure failure;

@@ -21,7 +21,7 @@ TEST(CallGateTest, NobodyEntersOnceItIsClosed) {
   gate.Close();
   const CallGate::Pass pass(gate);
   EXPECT_FALSE(static_cast<bool>(pass));
-  // A refused call is not inside.
+  // A refused call does not count as inside.
   gate.Close();
 }
 

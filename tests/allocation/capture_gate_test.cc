@@ -1,4 +1,5 @@
-// Who must not be surprised by a capture, and who waits for whom.
+// The threads that a capture must not surprise, and the threads that wait for
+// each other.
 
 #include "strata/allocation/streams/capture_gate.h"
 
@@ -29,7 +30,7 @@ TEST(CaptureGateTest, AnAnnouncementAsksForAttention) {
   EXPECT_NE(gate.attention().load(), 0U);
   gate.Withdraw();
   EXPECT_EQ(gate.attention().load(), 0U);
-  ++gate.attention();  // of somebody else
+  ++gate.attention();  // by another user
   EXPECT_FALSE(gate.any());
 }
 

@@ -1,6 +1,5 @@
-// Reuse inside captures at the seams: streams that go, captures that end while
-// something is under way. What the layer does otherwise, graph_pool_test.cc
-// has.
+// Edge cases of reuse inside captures: streams that end, and captures that end
+// during a call. graph_pool_test.cc covers the other behaviour of the layer.
 
 #include "strata/allocation/capture_order_allocator.h"
 
@@ -23,7 +22,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
-// Stream A captures, and B with it.
+// Stream A captures, and stream B takes part.
 class CaptureOrderAllocatorTest : public ::testing::Test {
  protected:
   CaptureOrderAllocatorTest() {
@@ -58,7 +57,7 @@ class CaptureOrderAllocatorTest : public ::testing::Test {
     EXPECT_TRUE(layer_->RecordStream(used.get(), b_));
     return used;
   }
-  // While `act` runs, the capture ends at the first call of this kind.
+  // While `act` runs, the capture ends at the first call of kind `call`.
   void EndsAt(DeviceCall call, const std::function<void()>& act) {
     bool has_ended = false;
     device().SetCallObserver([&](const CallRecord& seen) {
@@ -92,7 +91,7 @@ TEST_F(CaptureOrderAllocatorTest, WaitsForTheForkToJoin) {
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// Nobody can tell when it could be.
+// Without a mark, no later call could prove that reuse is safe.
 TEST_F(CaptureOrderAllocatorTest, AMarkWithoutHostMemoryKeepsFromReuse) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   AllocationPtr used = layer_->Allocate(kBytes);
@@ -111,7 +110,8 @@ TEST_F(CaptureOrderAllocatorTest, AMarkWithoutHostMemoryKeepsFromReuse) {
   shelf_->DoFree(kept);
 }
 
-// The blocks that were looked at meanwhile were put back as if it had not.
+// Blocks that the request had examined were put back as if the capture were
+// active.
 TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringARequestGivesAllBack) {
   UsedByB().reset();
   EndsAt(DeviceCall::kStreamCaptureInfo,
@@ -119,14 +119,14 @@ TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringARequestGivesAllBack) {
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// What was being freed came on the list after it had been emptied.
+// The block was added to the list after the list had been emptied.
 TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringAFreeGivesItBack) {
   AllocationPtr used = UsedByB();
   EndsAt(DeviceCall::kStreamCaptureInfo, [&] { used.reset(); });
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// Its handle may be another stream's by then.
+// Another stream may have its handle by then.
 TEST_F(CaptureOrderAllocatorTest, AStreamThatIsGoneIsNotAsked) {
   const Stream gone = place_.NewStream();
   AllocationPtr used = layer_->Allocate(kBytes);
@@ -142,7 +142,7 @@ TEST_F(CaptureOrderAllocatorTest, AStreamThatIsGoneIsNotAsked) {
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// By a free that has taken the mark out of the list already.
+// By a free that has already removed the mark from the list.
 TEST_F(CaptureOrderAllocatorTest, TheEndOfAStreamWaitsForWhoAsksIt) {
   AllocationPtr used = UsedByB();
   std::latch is_asked(1);
@@ -194,7 +194,7 @@ TEST_F(CaptureOrderAllocatorTest, OfAStreamThatCannotTellAllIsWaitedFor) {
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// Nodes of a capture that is over say nothing of the next.
+// Nodes of an ended capture do not matter for the next one.
 TEST_F(CaptureOrderAllocatorTest, WhatIsFreedAfterTheCaptureIsFreeAtOnce) {
   AllocationPtr used = UsedByB();
   layer_->StreamDestroyed(b_);

@@ -20,7 +20,7 @@
 namespace strata {
 namespace {
 
-// Counts what it takes in, under the lock.
+// Counts the blocks that it drains, under the lock.
 class Taker final : public FreeTaker {
  public:
   void TakeIn(std::span<Block* const> left) noexcept override {
@@ -84,7 +84,8 @@ TEST_F(ChainLockTest, EveryWayToLockTakesIn) {
   lock_.unlock();
 }
 
-// A hit calls nothing: what waits goes on waiting, for who has to know.
+// A hit makes no calls: queued blocks stay queued until a call that must count
+// them.
 TEST_F(ChainLockTest, WhoTakesItAtOnceTakesInNothing) {
   using Hold = ChainLock::ByWord;
   Open();
@@ -183,7 +184,7 @@ TEST_F(ChainLockTest, CloseTakesInAndRefuses) {
   const std::lock_guard<ChainLock> guard(lock_);
 }
 
-// The lock stays its owner's while others leave blocks.
+// The owner keeps the lock while other threads queue blocks.
 TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   ChainLock biased(true);
   for (int i = 0; i < 1000; ++i) {
@@ -200,12 +201,12 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   if (was_locked) GTEST_SKIP() << "no biased locks on this system";
   { const std::lock_guard<ChainLock> guard(biased); }
   EXPECT_EQ(taker_.blocks, 1U);
-  // One that was removed would have to come many times first.
+  // A removed owner would need many acquisitions first.
   ASSERT_TRUE(ChainLock::AsOwner::TakeAtOnce(biased));
   ChainLock::AsOwner::Release(biased);
 }
 
-// Then it is as one that no thread could ever own.
+// Then it behaves like a lock that was never biased.
 TEST_F(ChainLockTest, IsSimpleOnceItCanHaveNoOwnerAnyMore) {
   ChainLock lock(/*may_bias=*/true);
   if (!ProcessBarrier::Instance().is_available()) {
@@ -239,7 +240,8 @@ TEST_F(ChainLockTest, IsSimpleOnceItCanHaveNoOwnerAnyMore) {
 class ChainLockThreadsTest : public ChainLockTest,
                              public testing::WithParamInterface<bool> {};
 
-// Each block that was left is taken in once, whoever locks, opens and closes.
+// Each queued block is drained once, under any sequence of lock, open and
+// close.
 TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   constexpr std::size_t kThreads = 3;
   constexpr std::size_t kBlocks = 2000;

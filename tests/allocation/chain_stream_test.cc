@@ -74,15 +74,14 @@ TEST_F(ChainStreamTest, IfTheStreamIsGoneItWaitsForTheDevice) {
   EXPECT_EQ(Waits(DeviceCall::kSynchronize), 1U);
 }
 
-// Another thread could destroy the stream between the test whether it is there
-// and the call that used it.
+// Another thread could destroy the stream between the check for it and its use.
 TEST_F(ChainStreamTest, ItsEndWaitsForCallsThatUseTheStream) {
   for (const DeviceCall used :
        {DeviceCall::kStreamSynchronize, DeviceCall::kStreamQuery}) {
     const auto stream = place_.NewChainStream();
     std::atomic<bool> has_ended{false};
     std::thread destroyer;
-    // Sees the call while it is still inside.
+    // Observes the call while it is still inside.
     place_.device().SetCallObserver([&](const CallRecord& call) {
       if (call.call != used || destroyer.joinable()) return;
       destroyer = std::thread([&] {
@@ -101,7 +100,7 @@ TEST_F(ChainStreamTest, ItsEndWaitsForCallsThatUseTheStream) {
     ASSERT_TRUE(destroyer.joinable());
     destroyer.join();
     place_.device().SetCallObserver(nullptr);
-    // Afterwards nobody uses it.
+    // Afterwards no call uses it.
     EXPECT_EQ(place_.device().StreamDestroy(stream->stream()),
               Status::kSuccess);
     EXPECT_TRUE(stream->IsDone());

@@ -126,7 +126,7 @@ class TestHolder final : public ChunkHolder {
 
 class ChunkExchangeTest : public ::testing::Test {
  protected:
-  // What an exhausted request of `bytes` on `stream` does to the ladder.
+  // The ladder for an exhausted request of `bytes` on `stream`.
   void Exhaust(const ChainStream& stream, std::size_t bytes,
                std::size_t device_free) {
     Failure failure;
@@ -184,8 +184,8 @@ TEST_F(ChunkExchangeTest, AnImpossibleRequestTakesNothing) {
   EXPECT_EQ(pool().reserved_bytes(), Mebibytes(16));
 }
 
-// A chunk frees what the system rounded it up to: six of 1.25 MiB are six
-// frames of 2 MiB.
+// A chunk counts with the size that the system rounded it up to: six chunks of
+// 1.25 MiB are six frames of 2 MiB.
 TEST_F(ChunkExchangeTest, ChunksCountAsWhatTheSystemGetsBack) {
   for (int i = 0; i < 6; ++i) holder_a_.Hold(Kibibytes(1280));
   Exhaust(*b_, Mebibytes(12), 0);
@@ -229,7 +229,8 @@ TEST_F(ChunkExchangeTest, RemovingAHolderWaitsForTheCallsInside) {
   grower.join();
 }
 
-// A list that cannot be replaced still has it, but nobody calls it.
+// The list cannot be replaced and still contains the holder, but it is not
+// called any more.
 TEST(ChunkHoldersTest, OneIsRemovedWithoutHostMemory) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   PoolPlace place;
@@ -258,7 +259,7 @@ TEST(ChunkHoldersTest, OneIsRemovedWithoutHostMemory) {
   pool.RemoveHolder(*holder);
   EXPECT_FALSE(pool.loans().has_lenders());
   holder.reset();
-  add();  // where the other was
+  add();  // in the slot of the removed one
   EXPECT_TRUE(grow());
   const TestHolder second(pool, stream);
   EXPECT_TRUE(pool.loans().has_lenders());
@@ -320,14 +321,14 @@ TEST_F(ChunkExchangeTest, ChunksStillInUseByTheDeviceStay) {
 TEST_F(ChunkExchangeTest, AGrowthAsksAStreamOnceAndOnceMoreForEachHolderGiven) {
   int asked = 0;
   holder_a_.when_asked = [&] { ++asked; };
-  // Without anything idle, a stream is not asked at all.
+  // Without idle memory, a stream is not asked.
   EXPECT_EQ(pool().market().GiveBackBeforeGrowth(0, 1.0), 0U);
   EXPECT_EQ(asked, 0);
   for (const std::size_t size : {20U, 8U, 2U}) holder_a_.Hold(Mebibytes(size));
   EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(18), 1.0),
             Mebibytes(20));
   EXPECT_EQ(asked, 1);
-  // Both give something: 9, and the 8 of the second look.
+  // Both release: 9, and the 8 of the second pass.
   holder_b_.Hold(Mebibytes(9));
   EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(17), 10.0),
             Mebibytes(17));
@@ -352,7 +353,7 @@ TEST_F(ChunkExchangeTest, WhoHasTheLargestGivesNothingBelowWhatOthersHave) {
   EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
 }
 
-// While the others are asked, the one that has been asked goes on.
+// While other holders are asked, the first one continues to run.
 TEST_F(ChunkExchangeTest, WhatIsInUseAgainBeforeItIsGivenStays) {
   holder_a_.Hold(Mebibytes(20));
   holder_b_.Hold(Mebibytes(4));
@@ -392,7 +393,7 @@ TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
     passing.Hold(Mebibytes(4));
     bool is_first = true;
     passing.when_asked = [&] {
-      // The largest is given after the first look; then this one is in use.
+      // The largest is released after the first pass; then this one is in use.
       if (!std::exchange(is_first, false)) passing.done = false;
     };
     EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(13), 10.0),
@@ -404,7 +405,7 @@ TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
 
 TEST_F(ChunkExchangeTest, GivesBackNoMoreThanTheLimitAllows) {
   for (int i = 0; i < 4; ++i) holder_a_.Hold(Mebibytes(10));
-  // 40 MiB reserved, half of which may be given back.
+  // 40 MiB are reserved. Half of them may be released.
   EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 0.5),
             Mebibytes(10));
   holder_b_.Hold(Mebibytes(10));

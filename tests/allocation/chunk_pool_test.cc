@@ -21,13 +21,13 @@ using ::testing::ElementsAre;
 class ChunkPoolTest : public ::testing::Test {
  protected:
   ChunkPoolTest() {
-    // Events are made some at a time: not while calls are counted.
+    // Events are created in batches; create them before calls are counted.
     a_->timeline()->Note();
     EXPECT_EQ(a_->timeline()->Close(), Status::kSuccess);
     a_->timeline()->Poll();
   }
 
-  // The calls that reached the device while `act` ran.
+  // The calls that reach the device while `act` runs.
   template <class Act>
   std::vector<DeviceCall> CallsOf(Act act) {
     std::vector<DeviceCall> calls;
@@ -74,7 +74,7 @@ TEST_F(ChunkPoolTest, CountsWhatItHoldsAndTheMostItHeld) {
   pool_.DoFree(second);
 }
 
-// What the system did not take back is still ours.
+// Memory that the system failed to free is still held.
 TEST_F(ChunkPoolTest, ThePeakIsNeverBelowWhatItHolds) {
   place_.device().AddFault(FailNth(DeviceCall::kMemFree, 1));
   pool_.DoFree(Chunk(Mebibytes(40)));
@@ -119,7 +119,7 @@ TEST_F(ChunkPoolTest, NoAddressSpaceHoldsAnAbsurdSize) {
   EXPECT_EQ(below_->calls(), 0U);
 }
 
-// paddle.md §5 B11: the check and the addition are one step.
+// paddle.md §5 B11: the check and the addition are one atomic step.
 TEST_F(ChunkPoolTest, ConcurrentGrowthNeverExceedsTheLimit) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -142,8 +142,8 @@ TEST_F(ChunkPoolTest, ConcurrentGrowthNeverExceedsTheLimit) {
   EXPECT_EQ(pool_.reserved_bytes(), 0U);
 }
 
-// tf_bfc.md §2, SubAllocator: alloc in order, free in reverse order, before the
-// real free.
+// tf_bfc.md §2, SubAllocator: visitors run in order at an allocation, and in
+// reverse order before the actual free.
 TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBackwardsBeforeTheMemoryGoes) {
   std::vector<std::string> log;
   for (const char* name : {"one", "two"}) {
@@ -164,7 +164,7 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBackwardsBeforeTheMemoryGoes) {
                                "two -2097152", "one -2097152", "mem_free"));
 }
 
-// tf_bfc.md W20: the original visits the null of a failure too.
+// tf_bfc.md W20: the original also visits the null pointer of a failure.
 TEST_F(ChunkPoolTest, DoesNotVisitAChunkThatTheSystemRefused) {
   int visits = 0;
   pool_.AddVisitor([&](void*, std::size_t, int) { ++visits; });
@@ -174,7 +174,7 @@ TEST_F(ChunkPoolTest, DoesNotVisitAChunkThatTheSystemRefused) {
   EXPECT_EQ(visits, 0);
 }
 
-// A chunk that changes streams neither comes nor goes.
+// A chunk that changes streams is neither allocated nor freed.
 TEST_F(ChunkPoolTest, VisitsAChunkOnceHoweverOftenItIsOffered) {
   std::vector<int> changes;
   pool_.AddVisitor(
@@ -188,8 +188,8 @@ TEST_F(ChunkPoolTest, VisitsAChunkOnceHoweverOftenItIsOffered) {
   EXPECT_THAT(changes, ElementsAre(1, -1));
 }
 
-// Found by tools/soak: while one thread freed, another could be given the same
-// memory, and both were counted as reserved.
+// Found by tools/soak: while one thread freed memory, another one could
+// allocate the same memory, and both counted as reserved.
 TEST_F(ChunkPoolTest, WhatTheSystemHasBackIsNoLongerCountedAsReserved) {
   std::size_t counted = 1;
   Allocation* chunk = Chunk(Mebibytes(2));
@@ -307,8 +307,8 @@ TEST_F(ChunkPoolTest, AnOfferOfAStreamWithoutTimelineWaitsOnTheHost) {
   EXPECT_EQ(pool_.Release(), Mebibytes(10));
 }
 
-// cuda_semantics.md C16: a chunk offered by a stream that captures was lost, as
-// neither an event could be recorded nor the stream be waited for.
+// cuda_semantics.md C16: a chunk offered by a capturing stream was lost,
+// because neither an event nor a wait was possible.
 TEST_F(ChunkPoolTest, AnOfferOfACapturingStreamIsKeptUntilTheCaptureIsOver) {
   CaptureGate& gate = place_.timelines()->gate();
   gate.Announce();
@@ -329,8 +329,8 @@ TEST_F(ChunkPoolTest, AnOfferOfACapturingStreamIsKeptUntilTheCaptureIsOver) {
   pool_.DoFree(fresh);
 }
 
-// cuda_semantics.md M6: the system had it back although nobody knew that the
-// work on it was done.
+// cuda_semantics.md M6: the memory was released to the system although its work
+// might be pending.
 TEST_F(ChunkPoolTest, ReleaseKeepsWhatCannotBeWaitedFor) {
   pool_.Offer(Chunk(Mebibytes(10)), *a_);
   for (const DeviceCall call :
@@ -344,7 +344,7 @@ TEST_F(ChunkPoolTest, ReleaseKeepsWhatCannotBeWaitedFor) {
   EXPECT_EQ(pool_.Release(), Mebibytes(10));
 }
 
-// Nobody can be given it any more.
+// No later request can use it.
 TEST_F(ChunkPoolTest, CloseGivesWhatCannotBeWaitedFor) {
   pool_.Offer(Chunk(Mebibytes(10)), *a_);
   for (const DeviceCall call :
@@ -391,7 +391,7 @@ TEST_F(ChunkPoolTest, TheLastOneOutGivesTheOffersBack) {
     EXPECT_EQ(place_.device().Leaks().allocations, 1U);
   }
   EXPECT_EQ(place_.device().Leaks().allocations, 0U);
-  // And its steps are off the ladder.
+  // Its steps are removed from the ladder too.
   Failure failure;
   failure.reason = Failure::Reason::kDeviceMemory;
   EXPECT_FALSE(

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 
 class DebugFillTest : public ::testing::Test {
  protected:
-  // Three layers over the pool.
+  // A chain of three layers over the pool.
   static std::shared_ptr<Allocator> Chain(const PoolPlace& place) {
     ChainContext context;
     context.platform = place.platform();

@@ -36,8 +36,8 @@ TEST(StreamLockTest, IsWhatItIsCalledWhereThreadsCanOwnLocks) {
   EXPECT_THROW(MayBias("odd"), std::invalid_argument);
 }
 
-// Has the system refuse membarrier(2) to this process from now on, as a sandbox
-// does. False if it cannot be had to.
+// Makes the system refuse membarrier(2) to this process from now on, like a
+// sandbox. Returns false if that is not possible.
 bool RefuseMembarrier() {
   const auto load = static_cast<unsigned short>(BPF_LD | BPF_W | BPF_ABS);
   const auto jump = static_cast<unsigned short>(BPF_JMP | BPF_JEQ | BPF_K);
@@ -55,7 +55,8 @@ bool RefuseMembarrier() {
 
 constexpr int kNotToBeHad = 77;
 
-// In a process of its own, whose first look at membarrier comes afterwards.
+// Runs in a separate process, because the first use of membarrier must come
+// later.
 [[noreturn]] void AskWithoutMembarrier(const char* lock) {
   if (!RefuseMembarrier()) std::exit(kNotToBeHad);
   const bool may_bias = MayBias(lock) || MayBias(lock);

@@ -1,4 +1,4 @@
-// What the chunk pool does with memory that a driver pools: claims, numbers and
+// The chunk pool beside memory that a driver pool holds: claims, statistics and
 // the two rungs of the ladder.
 
 #include "strata/allocation/driver_held.h"
@@ -63,7 +63,7 @@ class DriverHeldTest : public ::testing::Test {
     return options;
   }
 
-  // The ladder, for a request of `bytes` that the limit refused.
+  // Runs the ladder for a request of `bytes` that the limit refused.
   bool Climb(std::size_t bytes, const std::function<bool()>& search) {
     Failure failure;
     failure.reason = Failure::Reason::kLimit;
@@ -131,7 +131,7 @@ TEST_F(DriverHeldTest, ExhaustionFirstMovesWhatAStreamMayWaitFor) {
 
 TEST_F(DriverHeldTest, ExhaustionTrims) {
   EXPECT_TRUE(Climb(Mebibytes(20), [&] { return held_->idle == 0; }));
-  // Enough without a wait, so no second time.
+  // Enough without a wait, so the second step is not run.
   EXPECT_EQ(held_->trims, 1);
 }
 
@@ -148,11 +148,11 @@ TEST_F(DriverHeldTest, AnImpossibleRequestMovesAndTrimsNothing) {
   EXPECT_EQ(held_->trims, 0);
 }
 
-// The limit was that of either by itself.
+// The limit applied to each separately.
 TEST_F(DriverHeldTest, ChunksFitBesideWhatTheDriverHolds) {
   const AllocationPtr chunk = pool_.Allocate(Mebibytes(34));
   EXPECT_EQ(held_->trims, 0);
-  // Only with what the driver does not need.
+  // Only with memory that the driver does not need.
   const AllocationPtr next = pool_.Allocate(Mebibytes(20));
   EXPECT_EQ(held_->trims, 1);
   EXPECT_EQ(pool_.reserved_bytes(), Mebibytes(64));
@@ -172,7 +172,8 @@ TEST_F(DriverHeldTest, WhatTheDriverGrewByFitsBesideRanges) {
   EXPECT_FALSE(pool_.budget().FitsBesideRanges());
 }
 
-// What others have in a pool of the whole process is not the place's.
+// Memory that others hold in a pool of the whole process does not count at the
+// place.
 TEST_F(DriverHeldTest, ASharedPoolIsNotBounded) {
   held_->own = false;
   const AllocationPtr chunk = pool_.Allocate(Mebibytes(60));

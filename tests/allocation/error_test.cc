@@ -53,7 +53,7 @@ TEST(AdviceTest, IsEmptyWhenTheDeviceHasNoRoom) {
   EXPECT_EQ(Advice(failure), "");
 }
 
-// A limit that is not one on what is held, or that two things share.
+// The limit is not on held bytes, or two users share it.
 TEST(AdviceTest, IsEmptyWhenTheLimitLeavesRoom) {
   Failure failure = LimitFailure();
   failure.reserved_bytes = Mebibytes(7);

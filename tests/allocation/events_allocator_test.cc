@@ -35,12 +35,12 @@ PoolPlaceOptions LimitedPlace() {
   return options;
 }
 
-// Over the chunk pool: what the layers say of themselves is then the pool's.
+// Over the chunk pool: the layers then report the numbers of the pool.
 class EventsAllocatorTest : public ::testing::Test {
  protected:
   ~EventsAllocatorTest() override { std::remove(path_.c_str()); }
 
-  // Closes the file and reads it back: it must be JSON as a whole.
+  // Closes the file and reads it. It must be valid JSON.
   Json Events() {
     layer_.reset();
     sink_.reset();
@@ -58,7 +58,7 @@ class EventsAllocatorTest : public ::testing::Test {
       std::make_shared<EventsAllocator>(below_, sink_);
 };
 
-// tf_bfc R56: instants with these names and fields.
+// tf_bfc R56: instant events with these names and fields.
 TEST_F(EventsAllocatorTest, R56AllocationAndFreeAreInstantsOfOneId) {
   AllocationPtr allocation = layer_->Allocate(1000);
   const std::size_t size = allocation->size();

@@ -21,7 +21,7 @@ TEST(FailureTest, SaysWhatABudgetAllows) {
   failure.in_use_bytes = Mebibytes(9);
   failure.limit_bytes = Mebibytes(10);
   failure.limit_flag = "--strata_in_use_limit";
-  failure.rounded_bytes = Mebibytes(3);  // was asked of nobody
+  failure.rounded_bytes = Mebibytes(3);  // no layer was asked for it
   EXPECT_EQ(failure.ToString(),
             "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use of "
             "10.0 MiB allowed by --strata_in_use_limit");
@@ -54,7 +54,7 @@ TEST(FailureTest, SaysEverythingInOneUnit) {
             "device: cannot allocate 3.00 GiB on device:0: the device is out "
             "of memory; asked of the system: 3.00 GiB; reserved: 30.00 GiB; "
             "device: 0.50 GiB free of 80.00 GiB");
-  failure.device_free_bytes = Mebibytes(2);  // would be 0.00 GiB
+  failure.device_free_bytes = Mebibytes(2);  // would print as 0.00 GiB
   EXPECT_EQ(failure.ToString(),
             "device: cannot allocate 3072.0 MiB on device:0: the device is out "
             "of memory; asked of the system: 3072.0 MiB; reserved: 30720.0 "

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Which of the first 200 requests a plan refuses, counted from 1.
+// The numbers of the first 200 requests that a plan refuses, from 1.
 std::vector<int> Refused(const std::string& plan) {
   PoolPlace place;
   FaultAllocator fault(place.pool(), FaultPlan::Parse(plan));

@@ -21,7 +21,7 @@ class FrontCacheTest : public testing::Test {
     blocks_.back().flags = kBlockLive;
     return &blocks_.back();
   }
-  // Two requests that were met otherwise.
+  // Two requests that the cache did not serve.
   void Admit(std::size_t bytes) {
     cache_.NoteSearch(bytes);
     cache_.NoteSearch(bytes);
@@ -168,7 +168,7 @@ TEST_F(FrontCacheTest, SizesThatWentUnusedAreGivenUp) {
   EXPECT_TRUE(cache_.Give(NewBlock(1024)));
 }
 
-// More sizes than places.
+// More sizes than slots.
 TEST_F(FrontCacheTest, SizesThatComeOnceKeepNoPlace) {
   constexpr std::size_t kSizes = 4096;
   FrontCache cache(kSizes * kGranule, kGranule);

@@ -78,7 +78,7 @@ TEST(GuardAllocatorTest, KeepsEveryAlignmentServedBelow) {
                std::invalid_argument);
 }
 
-// From host memory every alignment is served, more than an offset can hold.
+// Host memory supports every alignment, including more than an offset can hold.
 TEST(GuardAllocatorTest, KeepsTheLargestAlignment) {
   GuardedOptions options;
   options.kind = PlaceKind::kHost;
@@ -171,7 +171,7 @@ TEST(GuardAllocatorTest, AFreeMakesNoHeapCall) {
   std::vector<AllocationPtr> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(on.guard->Allocate(1000));
   on.guard->RecordStream(blocks[1].get(), on.place.NewStream());
-  // The simulated device makes some: two runs differ in the frees alone.
+  // The simulated device makes some: the two runs differ only in the frees.
   const auto calls_of = [&](int fills, bool free) {
     const HeapCallCounter counter;
     const ScopedAnnotation op("a name that is too long for a small string");
@@ -189,7 +189,7 @@ TEST(GuardAllocatorTest, AFreeMakesNoHeapCall) {
   EXPECT_EQ(calls_of(0, true), device);
 }
 
-// A device that keeps no data: contents go unchecked, frees do not.
+// A device without stored bytes: contents are not checked, but frees are.
 TEST(GuardAllocatorTest, PhantomMemoryGivesDoubleFreesAlone) {
   GuardedOptions options;
   options.data = "phantom";

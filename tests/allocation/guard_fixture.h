@@ -24,11 +24,11 @@ struct GuardedOptions {
   std::size_t quarantine_bytes = Mebibytes(1);
   bool poison = true;
   std::string fill = "pattern";
-  bool log = true;  // or end the process
+  bool log = true;  // logs errors; otherwise ends the process
 };
 
-// A Guard layer over the pool of a place whose memory keeps its bytes, with
-// every error that it reports.
+// A Guard layer over the pool of a place with stored bytes, and all errors that
+// it reports.
 class Guarded {
  public:
   explicit Guarded(const GuardedOptions& options = GuardedOptions())
@@ -43,7 +43,7 @@ class Guarded {
     guard = MakeLayer(options, stream);
   }
 
-  // One more chain of the place.
+  // A further chain of the place.
   std::shared_ptr<GuardAllocator> MakeLayer(
       const GuardedOptions& options,
       const std::shared_ptr<ChainStream>& chain_stream) {
@@ -67,7 +67,7 @@ class Guarded {
            below->place().kind == PlaceKind::kPinned;
   }
 
-  // What the program does: writes one byte, in the order of `on`.
+  // Writes one byte as the program would, ordered in the stream `on`.
   void Write(std::uintptr_t address, int value, Stream on) {
     if (on_host()) {
       std::memset(reinterpret_cast<void*>(address), value, 1);
@@ -78,7 +78,7 @@ class Guarded {
   void Write(std::uintptr_t address, int value) {
     Write(address, value, stream->stream());
   }
-  // What the program sees once the chain's work is done.
+  // The bytes that the program sees after the chain's work completes.
   std::vector<unsigned char> Read(std::uintptr_t address, std::size_t bytes) {
     std::vector<unsigned char> copy(bytes);
     EXPECT_EQ(stream->Synchronize(), Status::kSuccess);

@@ -33,7 +33,7 @@ TEST_F(GuardLedgerTest, AWalkMeetsAllButWhatWasDropped) {
   EXPECT_EQ(ledger_.Take(), &dropped);
 }
 
-// Its memory is gone below at once, but the check reads the record.
+// The memory below is already freed, but the check reads the record.
 TEST_F(GuardLedgerTest, ADroppedBlockStaysForItsCheck) {
   GuardRecord& older = AddLive();
   GuardRecord& dropped = AddLive();

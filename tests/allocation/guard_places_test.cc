@@ -1,4 +1,5 @@
-// What the Guard layer finds, on every kind of place and while work is pending.
+// Errors that the Guard layer finds, on every kind of place and during pending
+//   work.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

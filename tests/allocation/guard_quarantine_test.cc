@@ -1,4 +1,4 @@
-// What the Guard layer keeps back, and when it lets go of it.
+// The quarantine of the Guard layer: its content, and when blocks leave it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(GuardQuarantineTest, TheFirstFreedLeavesFirst) {
   third.reset();
   second.reset();
   EXPECT_THAT(on.errors, IsEmpty());
-  first.reset();  // one too many: the third goes
+  first.reset();  // one too many: the third leaves
   ASSERT_THAT(on.errors, SizeIs(1));
   EXPECT_EQ(on.errors[0].data, third_data);
   on.Flush();

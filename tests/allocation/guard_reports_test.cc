@@ -1,4 +1,4 @@
-// What the Guard layer says of a misuse, and of what it cannot do.
+// Reports of the Guard layer about misuse, and about checks that it cannot do.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(GuardReportsDeathTest, EndsTheProcessWithADoubleFree) {
   EXPECT_DEATH(AllocationPtr(freed).reset(), "double free of .*by Drop");
 }
 
-// Once it has left the quarantine its record is blank.
+// After the quarantine its record is blank.
 TEST(GuardReportsDeathTest, ADoubleFreeAfterTheQuarantineEndsTheProcess) {
   Guarded on;
   Allocation* freed = on.guard->Allocate(1000).release();
@@ -139,8 +139,8 @@ TEST(GuardReportsDeathTest, ADoubleFreeAfterTheQuarantineEndsTheProcess) {
   EXPECT_DEATH(AllocationPtr(freed).reset(), "double free");
 }
 
-// Fails, one run each, every call of each kind that the guard makes: nothing is
-// lost, nothing wrong is reported, and what goes unchecked is counted.
+// Fails every call of each kind that the guard makes, one per run. Nothing
+// leaks, no false error is reported, and unchecked blocks are counted.
 TEST(GuardReportsTest, AFailedDeviceCallCostsACheckAlone) {
   for (const DeviceCall call :
        {DeviceCall::kMemsetAsync, DeviceCall::kMemcpyAsync,
@@ -188,7 +188,7 @@ TEST(GuardReportsTest, SaysOnceWhatItCannotDo) {
   on.device().ClearFaults();
   EXPECT_THAT(log, HasSubstr("cannot fill a new block"));
   EXPECT_EQ(log.find("cannot"), log.rfind("cannot"));
-  EXPECT_EQ(on.reporter->skipped(), 2U);  // a free fills what has zones
+  EXPECT_EQ(on.reporter->skipped(), 2U);  // a free fills blocks that have zones
 }
 
 }  // namespace

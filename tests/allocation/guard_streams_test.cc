@@ -1,5 +1,5 @@
-// In which order the Guard layer writes and reads: after the work in the
-// chain's stream and in the streams that were named.
+// The order of the Guard layer's reads and writes: behind the work of the
+// chain's stream and of the named streams.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Kind = GuardError::Kind;
 
-// Work runs when somebody waits for it, and no earlier.
+// Work runs only when the host waits for it.
 class GuardStreamsTest : public ::testing::Test {
  protected:
   static GuardedOptions OptionsOf() {
@@ -189,8 +189,8 @@ TEST_F(GuardStreamsTest, PinnedMemoryIsCheckedAfterTheStreamsThatUsedIt) {
   EXPECT_EQ(on.errors[0].changed_bytes, 1U);
 }
 
-// While its stream is being captured, all that is submitted to it would become
-// part of the graph, and waiting would spoil the capture.
+// During a capture of its stream, all work submitted to it would become part of
+// the graph, and a wait would break the capture.
 class CapturingDevice final : public RefusingDevice {
  public:
   CapturingDevice() { caps_.capture = true; }
@@ -275,7 +275,7 @@ TEST(GuardMemoryTest, ComparesZonesInPieces) {
   on.Write(AddressOf(block) + Kibibytes(64) - 1, 6);
   on.Write(AddressOf(block) + Kibibytes(64), 7);
   on.Write(AddressOf(block) + Kibibytes(200), 8);
-  // Two zones side by side, a gap that is nobody's, and one more.
+  // Two adjacent zones, a gap that belongs to no block, and one more zone.
   const std::vector<GuardZone> zones = {
       {data, Kibibytes(64), 5},
       {data + Kibibytes(64), Kibibytes(100), 5},

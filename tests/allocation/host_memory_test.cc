@@ -26,7 +26,7 @@ std::uintptr_t HostAddressOf(const AllocationPtr& allocation) {
   return reinterpret_cast<std::uintptr_t>(allocation->data());
 }
 
-// How often `part` is in `text`.
+// Number of occurrences of `part` in `text`.
 std::size_t CountOf(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos;
@@ -36,7 +36,7 @@ std::size_t CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-// What is logged while `body` runs.
+// The log output of `body`.
 template <class Body>
 std::string LogOf(Body body) {
   ::testing::internal::CaptureStderr();
@@ -45,7 +45,7 @@ std::string LogOf(Body body) {
 }
 
 // tf_bfc.md §2, AlignedMalloc: an alignment below that of a pointer is no
-// error. The contract keeps those that are no power of two away.
+// error. The contract excludes alignments that are no power of two.
 TEST(HostAlignmentTest, SmallAlignmentsGetACacheLine) {
   HostAllocator host;
   for (const std::size_t alignment : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
@@ -56,7 +56,7 @@ TEST(HostAlignmentTest, SmallAlignmentsGetACacheLine) {
   EXPECT_THROW(host.Allocate(Request{3, 12}), std::invalid_argument);
 }
 
-// tf_bfc.md §2, BasicCPUAllocator: 0 bytes are null.
+// tf_bfc.md §2, BasicCPUAllocator: 0 bytes return null.
 TEST(HostAlignmentTest, ZeroBytesAreNull) {
   auto fake = std::make_shared<FakeHost>();
   HostAllocator host(fake, HostMemoryOptions());
@@ -85,7 +85,7 @@ TEST_F(HostWarningTest, WarnsOfFiveLargePieces) {
   const std::string log = LogOf([&] {
     for (int i = 0; i < 8; ++i) allocator.Allocate(Mebibytes(10) + 1).reset();
   });
-  // In bytes, because in MiB the two read alike.
+  // In bytes, because both values are equal in MiB.
   EXPECT_EQ(CountOf(log, "an allocation of 10485761 B is more than 10485760 B"),
             5U)
       << log;
@@ -98,7 +98,7 @@ TEST_F(HostWarningTest, SaysSizesInUnitsWhereTheyDiffer) {
               HasSubstr("an allocation of 12.0 MiB is more than 10.0 MiB"));
 }
 
-// The same rule: the total above 50 %, once.
+// Likewise: the total above 50 %, once.
 TEST_F(HostWarningTest, WarnsOnceOfTheTotal) {
   HostAllocator allocator(host_, options_);
   std::vector<AllocationPtr> live;
@@ -157,7 +157,7 @@ class HostLockTest : public ::testing::Test {
 };
 
 // paddle.md §2, use_pinned_memory. Locks do not nest, so a locked page must not
-// hold anything else.
+// hold other data.
 TEST_F(HostLockTest, LocksWholePagesThatHoldNothingElse) {
   HostAllocator allocator(host_, options_);
   AllocationPtr allocation = allocator.Allocate(100'000);
@@ -167,7 +167,7 @@ TEST_F(HostLockTest, LocksWholePagesThatHoldNothingElse) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(locked.data) % HostPageBytes(),
             0U);
   EXPECT_EQ(locked.bytes, AlignUp(100'000, HostPageBytes()));
-  // All of it is ours to write.
+  // All of it is writable.
   std::memset(locked.data, 1, locked.bytes);
   allocation.reset();
   ASSERT_EQ(host_->unlocked().size(), 1U);
@@ -216,7 +216,7 @@ TEST(NumaAllocatorTest, AsksForThePagesOfItsNode) {
   std::memset(allocation->data(), 1, allocation->size());
 }
 
-// Containers refuse mbind: the memory serves all the same.
+// Containers refuse mbind: the memory can be used anyway.
 TEST(NumaAllocatorTest, AKernelThatRefusesIsWarnedOfOnce) {
   auto host = std::make_shared<FakeHost>();
   host->prefer_error = EPERM;

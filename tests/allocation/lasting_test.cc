@@ -57,7 +57,7 @@ TYPED_TEST(LastingTest, ALockThatMayBeBiasedBecomesNoOther) {
   }
 }
 
-// A stream does not pay for what threads did with one that has ended.
+// A stream is not affected by the lock history of an ended stream.
 TYPED_TEST(LastingTest, ALockThatWentToAndFroMayHaveAnOwnerAgain) {
   if (!ProcessBarrier::Instance().is_available()) {
     GTEST_SKIP() << "no thread can own a lock here";
@@ -108,7 +108,7 @@ TYPED_TEST(LastingTest, ALockThatLostItsOwnersFindsTheNextAsSoon) {
   }
 }
 
-// Whoever still looks at it keeps the next owner waiting, and no more.
+// A thread that still reads the old state only delays the next owner.
 TYPED_TEST(LastingTest, WhoComesTooLateDoesNoHarm) {
   for (const bool may_bias : {false, true}) {
     std::atomic<ChainLock*> found{nullptr};
@@ -138,7 +138,7 @@ TYPED_TEST(LastingTest, WhoComesTooLateDoesNoHarm) {
   }
 }
 
-// Nothing of one chain is left for the next.
+// The state of one chain does not reach the next one.
 TEST(HitStateTest, BeginsAnewForEachOwner) {
   Block block;
   block.size = 4096;

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// Whether another thread could not take it now.
+// True if another thread cannot lock it now.
 bool IsHeld(ChainLock& lock) {
   bool is_free = false;
   std::thread([&] {
@@ -67,7 +67,7 @@ TEST_F(LentLockTest, NothingIsTakenBackFromNobody) {
   EXPECT_FALSE(IsHeld(own_));
 }
 
-// Who holds either lock can rely on which one guards.
+// The holder of either lock can rely on the current guard.
 TEST_F(LentLockTest, ChangesHandsOnlyOnceWhoHoldsItIsDone) {
   std::atomic<bool> is_done{false};
   std::thread lender;
@@ -94,7 +94,8 @@ TEST_F(LentLockTest, ChangesHandsOnlyOnceWhoHoldsItIsDone) {
   EXPECT_FALSE(lock_.is_lent());
 }
 
-// Who waited for a lock that guards nothing any more takes the one that does.
+// A thread that waited for a lock that is no longer the guard locks the current
+// guard.
 TEST_F(LentLockTest, WhoWaitedForTheWrongOneLooksAgain) {
   lock_.LendTo(a_);
   std::atomic<bool> has_it{false};
@@ -106,8 +107,8 @@ TEST_F(LentLockTest, WhoWaitedForTheWrongOneLooksAgain) {
     while (!may_go) std::this_thread::yield();
   });
   std::thread taker([&] { lock_.TakeBack(); });
-  // Whoever of the two is first, the waiter has the own lock in the end, or a_
-  // while that guards.
+  // In any order of the two threads, the waiter ends with its own lock, or with
+  // a_ while that is the guard.
   a_.unlock();
   while (!has_it) std::this_thread::yield();
   EXPECT_TRUE(lock_.is_lent() ? IsHeld(a_) : IsHeld(own_));
@@ -117,8 +118,9 @@ TEST_F(LentLockTest, WhoWaitedForTheWrongOneLooksAgain) {
   EXPECT_FALSE(lock_.is_lent());
 }
 
-// Chains count under their own lock, and this one below it unless it is that;
-// others count under it alone; and it changes hands all the time.
+// Chains count under their own lock, and under this one unless both are the
+// same lock. Other threads count under this one only. The guard changes all the
+// time.
 TEST_F(LentLockTest, GuardsWhoeverHasIt) {
   constexpr std::uint64_t kCounts = 20000;
   constexpr std::size_t kChains = 3;

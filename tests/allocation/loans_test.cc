@@ -1,4 +1,4 @@
-// Holders that retire while another call looks for retired ones.
+// Holders that retire while another call searches for retired holders.
 
 #include "strata/allocation/chunks/loans.h"
 
@@ -14,7 +14,7 @@ namespace strata {
 namespace {
 
 // Its last loan returns during its first call of EndLending, too late for that
-// call: whoever returned it looks for retired holders then, as ChunkPool does.
+// call. The returning thread then searches for retired holders, like ChunkPool.
 class LateLender : public ChunkHolder {
  public:
   LateLender(Loans& loans, int& alive)
@@ -38,7 +38,7 @@ class LateLender : public ChunkHolder {
     return false;
   }
 
-  // `calls` of EndLending come before the one that the loan returns in.
+  // `calls` calls of EndLending precede the one during which the loan returns.
   void set_early_calls(int calls) { early_calls_ = calls; }
 
  private:
@@ -57,14 +57,14 @@ class LoansTest : public ::testing::Test {
   int alive_ = 0;
 };
 
-// The other call finds nobody in the list yet.
+// The other call finds an empty list.
 TEST_F(LoansTest, AHolderEndsWhoseLastLoanReturnsWhileItRetires) {
   loans_.Retire(std::make_unique<LateLender>(loans_, alive_));
   EXPECT_EQ(alive_, 0);
   EXPECT_FALSE(loans_.has_retired());
 }
 
-// The other call finds the list empty: this one has the holder in hand.
+// The other call finds the list empty, because this one has removed the holder.
 TEST_F(LoansTest, AHolderEndsWhoseLastLoanReturnsWhileACallHasIt) {
   auto lender = std::make_unique<LateLender>(loans_, alive_);
   lender->set_early_calls(1);

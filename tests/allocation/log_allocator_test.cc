@@ -48,7 +48,7 @@ class LogAllocatorTest : public ::testing::Test {
     std::remove(path_.c_str());
   }
 
-  // Closes the log and reads it back.
+  // Closes the log and reads it.
   std::vector<std::string> Lines() {
     layer_.reset();
     log_.reset();

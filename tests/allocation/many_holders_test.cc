@@ -1,5 +1,5 @@
-// Whom a ChunkPool asks for what other streams have left over, where they are
-// more than a growth may ask.
+// The holders that a ChunkPool asks for idle memory of other streams when there
+// are more holders than a growth may ask.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class ManyHoldersTest : public ::testing::Test {
   void Recall(Asked asked) {
     EXPECT_EQ(place_.pool()->loans().Recall(LoanRecall::kIdle, asked), 0U);
   }
-  // How many were asked so often for something to borrow, or for loans.
+  // Number of holders that were asked `times` times to lend or to return loans.
   std::size_t WereAsked(int times) const {
     std::size_t count = 0;
     for (const auto& holder : holders_) count += holder->borrows == times;
@@ -70,7 +70,7 @@ TEST_F(ManyHoldersTest, BeyondItTheyTakeTurns) {
   EXPECT_EQ(WereAsked(2), HolderList::kMostAsked - 1);
 }
 
-// What has come home lies with those who are asked next.
+// The returned memory belongs to the holders that are asked next.
 TEST_F(ManyHoldersTest, LoansAreRecalledFromThoseWhoAreAskedNext) {
   AddHolders(3 * HolderList::kMostAsked);
   Recall(Asked::kSome);
@@ -111,7 +111,7 @@ TEST_F(ManyHoldersTest, OneThatIsGoneIsNotTold) {
   EXPECT_EQ(holders_[0]->ends, 1);
 }
 
-// Those that are gone take nobody's turn for long.
+// Removed holders do not use up turns for long.
 TEST_F(ManyHoldersTest, AllThatAreLeftAreAskedOnceTheyAreFew) {
   AddHolders(3 * HolderList::kMostAsked);
   holders_.resize(HolderList::kMostAsked - 1);

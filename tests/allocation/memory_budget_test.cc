@@ -1,5 +1,6 @@
-// Ranges that a place claims, holds and returns, alone and on another budget.
-// Chunks are in chunk_pool_test.cc, memory of a driver in driver_held_test.cc.
+// Ranges that a place claims, holds and returns, with its own budget and on top
+// of another budget. Chunks are in chunk_pool_test.cc, memory of a driver in
+// driver_held_test.cc.
 
 #include "strata/allocation/chunks/memory_budget.h"
 
@@ -71,7 +72,8 @@ TEST_F(MemoryBudgetTest, PagesThatTheSystemRefusesStayCounted) {
   EXPECT_TRUE(above_.ReturnPages(Mebibytes(4), [] { return true; }));
 }
 
-// Until the system has the memory, another request must not claim it.
+// Until the pages are returned to the system, another request must not claim
+// them.
 TEST_F(MemoryBudgetTest, AClaimLastsUntilTheSystemHasThePages) {
   ASSERT_TRUE(ClaimPages(above_, Mebibytes(4)));
   above_.HoldPages(Mebibytes(4), /*pieces=*/1);

@@ -43,7 +43,7 @@ class ObserveAllocatorTest : public ::testing::Test {
   ChainContext context_;
   std::shared_ptr<Allocator> chain_;
   std::vector<std::string> seen_;
-  CallRecord mark_;  // the last one
+  CallRecord mark_;  // the last mark
 };
 
 TEST_F(ObserveAllocatorTest, BlockComesAfterItsMemoryAndGoesBefore) {
@@ -97,7 +97,7 @@ TEST_F(ObserveAllocatorTest, IsThereForAnObserverThatStays) {
                "observe");
 }
 
-// Legacy streams of all devices have one uid (cuda_semantics.md S6).
+// Legacy streams of all devices share one uid (cuda_semantics.md S6).
 TEST(ObserveAllocatorDevicesTest, MarkIsToldByTheDeviceOfItsStream) {
   PlatformOptions two;
   two.platform = "sim";

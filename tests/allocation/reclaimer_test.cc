@@ -17,7 +17,7 @@
 namespace strata {
 namespace {
 
-// Does what a test says, and writes its name down.
+// Runs the function that a test sets, and records its name.
 class TestSource final : public ReclaimSource {
  public:
   TestSource(std::string name, std::vector<std::string>& log)
@@ -63,7 +63,7 @@ class ReclaimerTest : public ::testing::Test {
     return *sources_.back();
   }
 
-  // Registers one source per step, in another order than they run.
+  // Registers one source per step, not in the order of the steps.
   void AddAll() {
     callbacks_ = &Add(ReclaimStep::kCallbacks, "callbacks");
     release_ = &Add(ReclaimStep::kReleaseIdleChunks, "release");
@@ -120,7 +120,7 @@ TEST_F(ReclaimerTest, WaitsForFreesOnceNothingElseHelps) {
             (Log{"drain", "flush", "take", "release", "await", "callbacks"}));
 }
 
-// What came back may be an idle chunk, of any stream (pytorch.md §8 "retry
+// A released block may be an idle chunk of any stream (pytorch.md §8 "retry
 // path").
 TEST_F(ReclaimerTest, SearchesAndTakesIdleChunksAfterWaitingForFrees) {
   AddAll();
@@ -154,7 +154,7 @@ TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
   EXPECT_EQ(searches, 1U);
 }
 
-// A search looks for what can be given, too: it would go on for ever.
+// The search itself may release memory: otherwise the ladder would never end.
 TEST_F(ReclaimerTest, SearchesNotAgainWhereNothingWasGiven) {
   std::uint64_t searches = 0;
   const auto give_nothing = [&] {
@@ -204,8 +204,8 @@ TEST_F(ReclaimerTest, AnImpossibleRequestCostsNobodyHisCache) {
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }
 
-// The host does not say what it has besides, nor does a device of the host's
-// share in managed memory.
+// The host does not report its other free memory, and a device does not report
+// the host's part of managed memory.
 TEST_F(ReclaimerTest, WhereNobodyKnowsWhatElseIsFreeAllOfItGoes) {
   AddAll();
   for (const Place place : {HostPlace(), PinnedPlace(0), ManagedPlace(0)}) {
@@ -298,7 +298,8 @@ TEST_F(ReclaimerTest, RunsTheStepsAgainAfterACallbackThatGave) {
                        "search", "drain", "flush", "take", "release"}));
 }
 
-// paddle.md §3.5-3: rounds end when a callback gives nothing, or after so many.
+// paddle.md §3.5-3: rounds end when a callback frees nothing, or after the
+// maximum.
 TEST_F(ReclaimerTest, AsksCallbacksInRoundsWhileTheyGive) {
   for (const std::int64_t rounds : {0, 1, 3, 100}) {
     reclaimer_ = std::make_shared<Reclaimer>(RetryOptions(), rounds);
@@ -313,7 +314,8 @@ TEST_F(ReclaimerTest, AsksCallbacksInRoundsWhileTheyGive) {
   }
 }
 
-// Without a number, idle memory that grows is a reason for another round.
+// Without a count of bytes, a growth of idle memory is a reason for another
+// round.
 TEST_F(ReclaimerTest, AsksCallbacksUntilTwoRoundsChangeNothing) {
   AddAll();
   int calls = 0;
@@ -325,7 +327,7 @@ TEST_F(ReclaimerTest, AsksCallbacksUntilTwoRoundsChangeNothing) {
   EXPECT_EQ(calls, 5);
 }
 
-// The bytes of one round are taken in the next.
+// Bytes freed in one round are allocated again in the next.
 TEST_F(ReclaimerTest, MemoryThatComesAndGoesIsNoReasonForAnotherRound) {
   AddAll();
   int calls = 0;
@@ -414,8 +416,8 @@ TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }
 
-// Two threads exhaust a place together: what one gives to the system belongs to
-// nobody until that is done, and the other must not fail meanwhile.
+// Two threads exhaust a place together. Memory that one of them is releasing to
+// the system is not available yet, and the other one must not fail meanwhile.
 TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
   class Gate final : public ReclaimSource {
    public:
@@ -465,7 +467,7 @@ TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
     found = reclaimer_->Climb(Stream(), failure,
                               [&] { return gate.is_free.load(); });
   });
-  // The other one has run out of steps of its own.
+  // The other thread has no further steps.
   while (counter.climbs == 0) std::this_thread::yield();
   gate.open = true;
   giver.join();

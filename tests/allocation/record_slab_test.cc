@@ -88,7 +88,7 @@ TEST(RecordSlabTest, StockIsServedWithoutTheHeap) {
 }
 
 TEST(RecordSlabTest, StockAloneMayNotSuffice) {
-  // Take all the stock there is.
+  // Removes the whole stock.
   RecordList all;
   Slab().FillFromStock(all, SIZE_MAX);
   RecordList more;
@@ -152,7 +152,7 @@ TEST(RecordSlabTest, NotedRecordsHaveRoomBehindThem) {
     std::memset(RecordSlab::NoteOf(record), 0xAB, RecordSlab::kNoteBytes);
     records.push_back(record);
   }
-  // No note lies in another record.
+  // No note overlaps another record.
   for (Block* record : records) {
     record->next = nullptr;
     EXPECT_TRUE(IsBlank(*record));

@@ -1,4 +1,4 @@
-// RecordUse, and waiting on the device: the callers' ways to have memory back
+// RecordUse, and waits on the device: two ways for callers to reuse memory
 // sooner.
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class RecordUseTest : public StreamSafeFixture {
       EXPECT_EQ(device().EventDestroy(event_), Status::kSuccess);
     }
   }
-  // Work in `stream`, then the event.
+  // Submits work to `stream`, and records the event behind it.
   void Use(const Stream& stream) {
     Work(stream);
     EXPECT_EQ(device().EventRecord(event_, stream, 0), Status::kSuccess);
@@ -33,7 +33,7 @@ class RecordUseTest : public StreamSafeFixture {
   Event event_;
 };
 
-// DESIGN §5: the caller's exception.
+// DESIGN §5: the exception for callers.
 TEST_F(RecordUseTest, WorkAfterTheEventDoesNotDelayTheMemory) {
   AllocationPtr allocation = Marked({a_});
   Use(a_);
@@ -57,8 +57,8 @@ TEST_F(RecordUseTest, TheMemoryIsNotReusedBeforeTheEvent) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// All uses of a stream are moments of one stream: what an earlier one says is
-// no news of a later one.
+// All uses of a stream share one timeline, so the completion of an earlier use
+// proves nothing about a later one.
 TEST_F(RecordUseTest, AnEarlierUseThatIsOverSaysNothingOfALaterOne) {
   AllocationPtr first = layer().Allocate(kBytes);
   Use(a_);
@@ -76,7 +76,7 @@ TEST_F(RecordUseTest, AnEarlierUseThatIsOverSaysNothingOfALaterOne) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// The one that is over goes back; the other waits for its own event.
+// The completed use ends; the other one waits for its own event.
 TEST_F(RecordUseTest, UsesUnderWayTogetherAreToldApart) {
   AllocationPtr first = layer().Allocate(kBytes);
   AllocationPtr second = layer().Allocate(2 * kBytes);
@@ -94,7 +94,8 @@ TEST_F(RecordUseTest, UsesUnderWayTogetherAreToldApart) {
   EXPECT_EQ(place_.frees()->Drain(), 2 * kBytes);
 }
 
-// The fault: all uses were moments of one stream, so the slowest came first.
+// The fault: all uses shared one timeline, so each use waited for the slowest
+// stream.
 TEST_F(RecordUseTest, ASlowStreamDelaysNoUseOfAnother) {
   AllocationPtr slow = layer().Allocate(kBytes);
   AllocationPtr fast = layer().Allocate(2 * kBytes);
@@ -174,7 +175,7 @@ TEST_F(RecordUseTest, AUseOfItsOwnStreamIsNone) {
   EXPECT_FALSE(layer().RecordUse(allocation.get(), own(), event_));
 }
 
-// Whatever the device refuses, the use is remembered: as a mark.
+// After any device failure, the use is recorded as a mark.
 TEST_F(RecordUseTest, IsAMarkIfTheDeviceRefuses) {
   for (const DeviceCall call :
        {DeviceCall::kStreamCreate, DeviceCall::kStreamWaitEvent}) {
@@ -226,7 +227,7 @@ TEST_F(CrossStreamWaitTest, AnotherStreamsMemoryIsNotWaitedFor) {
   EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), waits);
 }
 
-// Only the stream that waits may have what it waited for.
+// Only the stream that waited may reuse the memory.
 TEST_F(CrossStreamWaitTest, WhatGoesToAnotherStreamStaysDeferred) {
   Chain second = NewChain();
   AllocationPtr others = Marked({a_});

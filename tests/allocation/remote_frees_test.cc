@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Remembers what it takes in.
+// Records the blocks that it drains.
 class BlockTaker final : public FreeTaker {
  public:
   void TakeIn(std::span<Block* const> left) noexcept override {
@@ -48,7 +48,7 @@ TEST_P(RemoteFreesTest, IsClosedAtFirst) {
 TEST_P(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
   frees_.Open();
   std::vector<Block> blocks(RemoteFrees::kMost, LiveBlock());
-  // More than once around the ring.
+  // More than one round of the ring.
   for (int i = 0; i < 5; ++i) {
     std::vector<Block*> left;
     for (std::size_t k = 0; k < 40; ++k) {
@@ -63,7 +63,7 @@ TEST_P(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
     EXPECT_EQ(taker_.batches, i + 1);
     taker_.blocks.clear();
     frees_.TakeIn();
-    EXPECT_EQ(taker_.batches, i + 1);  // nothing is no batch
+    EXPECT_EQ(taker_.batches, i + 1);  // an empty drain is no batch
   }
 }
 
@@ -104,8 +104,7 @@ TEST_P(RemoteFreesTest, WhatWasLeftBeforeCloseStays) {
   EXPECT_TRUE(frees_.Leave(blocks[1]));
 }
 
-// Each of two threads leaves its blocks in their order, and none is lost or
-// there twice.
+// Two threads queue their blocks in order. No block is lost or duplicated.
 TEST_P(RemoteFreesTest, ThreadsLeaveBlocksWhileTheyAreTakenIn) {
   constexpr std::size_t kBlocks = 5000;
   frees_.Open();

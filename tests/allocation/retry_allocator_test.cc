@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 class RetryAllocatorTest : public RetryFixture {};
 
-// paddle.md §3.5-6: each holds all there is until every other one waits.
+// paddle.md §3.5-6: each thread holds all memory until every other one waits.
 TEST_F(RetryAllocatorTest, FourThreadsShareWhatFitsOnlyOnce) {
   constexpr std::size_t kThreads = 4;
   std::array<void*, kThreads> addresses{};
@@ -44,13 +44,13 @@ TEST_F(RetryAllocatorTest, FourThreadsShareWhatFitsOnlyOnce) {
   EXPECT_THAT(addresses, testing::Each(addresses[0]));
   EXPECT_NE(addresses[0], nullptr);
   EXPECT_EQ(place_.live_bytes(), 0U);
-  // The first searched once. The others searched when they came, once more when
-  // they had joined, and when woken: one wake-up each, so there was no herd
-  // (tf_bfc.md W10).
+  // The first searched once. The others searched at the start, after they
+  // joined the queue, and after the wake-up: one wake-up each, so there was no
+  // herd (tf_bfc.md W10).
   EXPECT_EQ(place_.searches(), 1U + 3 * (kThreads - 1));
 }
 
-// paddle.md §3.5-6, §3.5-4: the last search's failure is the result.
+// paddle.md §3.5-6, §3.5-4: the result is the failure of the last search.
 TEST_F(RetryAllocatorTest, APermanentFailureIsTheUnderlyingAllocatorsOwn) {
   auto ladder = std::make_shared<Reclaimer>(Options());
   auto failing = std::make_shared<FailingAllocator>(
@@ -76,7 +76,7 @@ TEST_F(RetryAllocatorTest, TheLastSearchMaySucceed) {
   AllocationPtr held = place_->Allocate(kArenaBytes);
   Asker asker(*place_, 10);
   clock_.AwaitWaiters(1);
-  // Freed past the layer that would have told.
+  // Freed below the layer that would wake waiters.
   held->block()->owner = place_->underlying();
   held.reset();
   clock_.Advance(std::chrono::seconds(10));
@@ -105,7 +105,7 @@ TEST_F(RetryAllocatorTest, WhoCameFirstIsServedFirst) {
     held = std::move(askers[i]->Get());
     ASSERT_NE(held, nullptr);
   }
-  // Each was woken once, in order: none has searched more often.
+  // Each was woken once, in order: no thread searched more often.
   EXPECT_EQ(place_.searches(), 1U + 3 * askers.size());
 }
 
@@ -137,7 +137,7 @@ TEST_F(RetryAllocatorTest, AWokenWaiterThatFailsPassesTheWakeUpOn) {
   clock_.AwaitWaiters(2);
   Asker smaller(*place_, 24);
   clock_.AwaitWaiters(3);
-  // Frees nobody hears of, until the last byte.
+  // Frees without a notification, until the last byte.
   first->block()->owner = place_->underlying();
   last->block()->owner = place_->underlying();
   first.reset();

@@ -21,7 +21,7 @@ class Bystander : public ParkedThread {
       : ParkedThread([&allocator] { allocator.Allocate(1).reset(); }) {}
 };
 
-// A place of a few bytes where requests wait on a clock that stands still.
+// A place of a few bytes. Its requests wait on a clock that stands still.
 class RetryFixture : public ::testing::Test {
  protected:
   static constexpr std::size_t kArenaBytes = 100;
@@ -33,7 +33,7 @@ class RetryFixture : public ::testing::Test {
     return options;
   }
 
-  // Asks in a thread of its own, and keeps what it gets.
+  // Makes a request in a separate thread, and holds the result.
   class Asker {
    public:
     Asker(Allocator& allocator, std::size_t bytes)
@@ -46,7 +46,7 @@ class RetryFixture : public ::testing::Test {
       if (thread_.joinable()) thread_.join();
     }
 
-    // Waits for the answer.
+    // Waits for the result.
     AllocationPtr& Get() {
       if (thread_.joinable()) thread_.join();
       return result_;

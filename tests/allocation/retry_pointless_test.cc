@@ -1,5 +1,5 @@
-// When there is no point in waiting. The clock stands still, so a request that
-// waited would never return.
+// Cases in which a wait is pointless. The clock stands still, so a waiting
+// request would never return.
 
 #include <gtest/gtest.h>
 
@@ -19,14 +19,14 @@ namespace {
 
 class RetryPointlessTest : public RetryFixture {};
 
-// §5-B7: single-threaded exhaustion slept the full time.
+// §5-B7: an exhausted request of a single thread waited until the timeout.
 TEST_F(RetryPointlessTest, AThreadAloneDoesNotWaitForItself) {
   const AllocationPtr held = place_->Allocate(kArenaBytes);
   Failure failure;
   EXPECT_EQ(place_->AllocateOrNull(Request{1}, failure), nullptr);
   EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
   EXPECT_EQ(failure.waited_ms, 0U);
-  EXPECT_EQ(place_.searches(), 2U);  // one each: nobody could have interfered
+  EXPECT_EQ(place_.searches(), 2U);  // one each: no other thread could free
 }
 
 TEST_F(RetryPointlessTest, ThreadsThatHaveEndedFreeNothing) {
@@ -40,7 +40,7 @@ TEST_F(RetryPointlessTest, ThreadsThatHaveEndedFreeNothing) {
 TEST_F(RetryPointlessTest, WaitingEndsWithTheLastThreadThatCouldFree) {
   AllocationPtr held;
   auto bystander = std::make_unique<Bystander>(*place_);
-  // This thread, the test's, must not count: it never ends.
+  // This thread, which runs the test, must not count: it never ends.
   std::thread holder([&] { held = place_->Allocate(kArenaBytes); });
   holder.join();
   Asker asker(*place_, 1);
@@ -49,7 +49,7 @@ TEST_F(RetryPointlessTest, WaitingEndsWithTheLastThreadThatCouldFree) {
   bystander->End();
   EXPECT_EQ(asker.Get(), nullptr);
   EXPECT_EQ(asker.failure().reason, Failure::Reason::kDeviceMemory);
-  // It has slept since its last search: so it makes one more.
+  // It has slept since its last search, so it searches once more.
   EXPECT_EQ(place_.searches(), searches + 1);
 }
 
@@ -68,7 +68,7 @@ TEST_F(RetryPointlessTest, WithTheOptionAThreadAloneWaits) {
   time.join();
 }
 
-// The one that came last is told, and what it gives up serves the other.
+// The last waiter fails, and the memory that it frees serves the other one.
 TEST_F(RetryPointlessTest, WhenNobodyElseCouldFreeOneFailureHelpsTheOthers) {
   auto bystander = std::make_unique<Bystander>(*place_);
   std::latch first_holds(1);
@@ -93,7 +93,8 @@ TEST_F(RetryPointlessTest, WhenNobodyElseCouldFreeOneFailureHelpsTheOthers) {
   first.Get().reset();
 }
 
-// A ring of waiters: the last one fails, and what it gives up serves the other.
+// A ring of waiters: the last one fails, and the memory that it frees serves
+// the other one.
 TEST_F(RetryPointlessTest, ThreadsThatWaitForEachOtherDoNotWaitForever) {
   std::latch both_hold(2);
   std::atomic<int> failures{0};
@@ -125,7 +126,7 @@ TEST_F(RetryPointlessTest, ARequestAboveTheDevicesSizeDoesNotWait) {
 }
 
 TEST_F(RetryPointlessTest, NothingInUseMeansNothingToWaitFor) {
-  // The device says it has more than it can give.
+  // The device reports more memory than it can allocate.
   auto ladder_options = Options();
   struct Unused final : PlaceUsage {
     std::size_t LiveBytes() const noexcept override { return 0; }

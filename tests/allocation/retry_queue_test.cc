@@ -14,7 +14,8 @@
 namespace strata {
 namespace {
 
-// Says of every stream what a test wants; else it can do nothing.
+// Reports the state that a test sets for every stream, and refuses all other
+// calls.
 class StatedDevice final : public RefusingDevice {
  public:
   Status StreamIsCapturing(Stream /*stream*/, CaptureStatus* capture) override {
@@ -41,7 +42,7 @@ class StatedPlatform final : public Platform {
 class RetryQueueTest : public ::testing::Test {
  protected:
   RetryQueueTest() {
-    // So that the calling thread is not alone.
+    // Makes the calling thread not the only one.
     std::thread([this] { queue_.CountThread(); }).join();
   }
 
@@ -60,7 +61,7 @@ class RetryQueueTest : public ::testing::Test {
     return failure;
   }
 
-  // By a thread that does not search.
+  // In a thread that does not search.
   void NotifyFree(std::size_t bytes) {
     std::thread([this, bytes] { queue_.NotifyFree(bytes); }).join();
   }
@@ -71,7 +72,7 @@ class RetryQueueTest : public ::testing::Test {
   const Stream stream_{nullptr, 0, 42};
 };
 
-// paddle.md §5-B7: waited even during capture.
+// paddle.md §5-B7: a request waited even during a capture.
 TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
   StatedDevice& device = platform_->device(0);
   EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));
@@ -81,7 +82,7 @@ TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
     EXPECT_FALSE(queue_.MayWait(stream_, Exhausted(1)));
   }
   EXPECT_EQ(device.asked, 3);
-  // Another stream's capture forbids to ask about the legacy stream.
+  // During another stream's capture, the legacy stream cannot be queried.
   device.state = CaptureStatus::kNone;
   device.status = Status::kStreamCaptureImplicit;
   EXPECT_FALSE(queue_.MayWait(stream_, Exhausted(1)));
@@ -89,10 +90,10 @@ TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
 
 TEST_F(RetryQueueTest, ADeviceThatCannotSayIsNotCapturing) {
   StatedDevice& device = platform_->device(0);
-  device.state = CaptureStatus::kActive;  // not to be believed
+  device.state = CaptureStatus::kActive;  // must be ignored
   device.status = Status::kNotSupported;
   EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));
-  // Streams that no device has are not asked about.
+  // Streams of no device are not queried.
   device.asked = 0;
   EXPECT_TRUE(queue_.MayWait(Stream(), Exhausted(1)));
   EXPECT_TRUE(queue_.MayWait(Stream{nullptr, 1, 42}, Exhausted(1)));
@@ -141,10 +142,10 @@ TEST_F(RetryQueueTest, AFreeBetweenTheSearchAndTheWaitIsNotLost) {
 TEST_F(RetryQueueTest, WhoWasWokenWakesTheNextOne) {
   RetryQueue::Stay second(queue_, Exhausted(1));
   RetryQueue::Stay third(queue_, Exhausted(1));
-  NotifyFree(1);  // to the second
+  NotifyFree(1);  // wakes the second
   second.BeginSearch();
   third.BeginSearch();
-  NotifyFree(1);  // to the second again, which searches
+  NotifyFree(1);  // wakes the second again, which searches
   EXPECT_TRUE(second.Wait(Exhausted(1)));
   EXPECT_TRUE(third.Wait(Exhausted(1)));
 }
@@ -154,23 +155,23 @@ TEST_F(RetryQueueTest, WhoLeavesPassesOnAWakeUpThatCameTooLate) {
   RetryQueue::Stay second(queue_, Exhausted(1));
   first->BeginSearch();
   second.BeginSearch();
-  NotifyFree(1);  // to the first, whose search has succeeded already
+  NotifyFree(1);  // for the first, which has already succeeded
   first.reset();
   EXPECT_TRUE(second.Wait(Exhausted(1)));
 }
 
-// Two waiters that claim a limit in vain, in turn, would never sleep.
+// Two waiters that claim a limit in turn without success would never sleep.
 TEST_F(RetryQueueTest, WaitersDoNotWakeEachOtherByWhatTheyGiveBack) {
   RetryQueue::Stay first(queue_, Exhausted(1));
   RetryQueue::Stay second(queue_, Exhausted(1));
   first.BeginSearch();
-  EXPECT_FALSE(first.Wait(Exhausted(1)));  // this thread alone is left
+  EXPECT_FALSE(first.Wait(Exhausted(1)));  // only this thread is left
   second.BeginSearch();
-  queue_.NotifyFree(0);  // neither itself nor the one that sleeps
+  queue_.NotifyFree(0);  // wakes neither itself nor the sleeping one
   EXPECT_FALSE(second.Wait(Exhausted(1)));
   first.BeginSearch();
   second.BeginSearch();
-  queue_.NotifyFree(0);  // the second's, while the first one searches too
+  queue_.NotifyFree(0);  // of the second, while the first searches too
   EXPECT_TRUE(first.Wait(Exhausted(1)));
 }
 
@@ -185,7 +186,7 @@ TEST_F(RetryQueueTest, AReturnOfALimitConcernsThoseItRefused) {
     queue_.NotifyReturn(1, Failure::Reason::kLimit);
   }).join();
   EXPECT_TRUE(refused.Wait(limited));
-  // This thread alone is left, so the other one is not woken but given up.
+  // Only this thread is left, so the other one is not woken; its wait fails.
   EXPECT_FALSE(other.Wait(Exhausted(1)));
 }
 

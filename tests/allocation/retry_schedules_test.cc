@@ -1,6 +1,6 @@
-// Seeded schedules of threads that allocate and free: whatever the order in
-// which they reach the points between a search and a wait, nobody sleeps while
-// memory is there for him (tf_bfc.md R46, paddle.md §5-B7).
+// Seeded schedules of threads that allocate and free. In every order of the
+// points between a search and a wait, no thread sleeps while memory for it is
+// free (tf_bfc.md R46, paddle.md §5-B7).
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr std::size_t kThreads = 4;
 constexpr std::size_t kArenaBytes = 64;
 constexpr int kRounds = 5;
 
-// One schedule: an arena whose every call is a point where threads take turns.
+// One schedule: an arena with a possible thread switch at every call.
 struct Schedule {
   explicit Schedule(std::uint64_t seed) : turnstile(kThreads, seed) {
     RetryOptions options;
@@ -30,13 +30,13 @@ struct Schedule {
     options.clock = &turnstile;
     place = std::make_unique<ArenaPlace>(
         kArenaBytes, options, [this](CallPoint) { turnstile.Step(); },
-        // Knowing that nothing is in use would hide a lost wake-up.
+        // A usage of 0 would hide a lost wake-up.
         /*knows_usage=*/seed % 2 == 0);
     registration =
         Reclaimer::Register(place->ladder(), ReclaimStep::kDrainFrees, step);
   }
 
-  // A rung of the ladder that only lets others take over.
+  // A rung of the ladder that only switches threads.
   class StepSource final : public ReclaimSource {
    public:
     explicit StepSource(Turnstile& turnstile) : turnstile_(turnstile) {}
@@ -87,7 +87,7 @@ void RunSchedule(Schedule& schedule, std::uint64_t seed, bool end_together,
   for (std::thread& thread : threads) thread.join();
 }
 
-// Nobody asks while he holds something, so every request can be met, and is.
+// No thread requests memory while it holds some, so every request must succeed.
 TEST(RetrySchedulesTest, NoWakeUpIsLostInAThousandSchedules) {
   std::uint64_t steps = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
@@ -105,11 +105,11 @@ TEST(RetrySchedulesTest, NoWakeUpIsLostInAThousandSchedules) {
     ASSERT_EQ(schedule.place->live_bytes(), 0U);
     steps += schedule.turnstile.steps();
   }
-  EXPECT_GT(steps, 100000U);  // the threads did get in each other's way
+  EXPECT_GT(steps, 100000U);  // the threads did interfere
 }
 
-// Everybody asks for more while he holds something, so some have to fail: at
-// once, not when the time is over.
+// Every thread requests more while it holds memory, so some must fail: at once,
+// not at the deadline.
 TEST(RetrySchedulesTest, NoRingOfWaitersWaitsUntilTheDeadline) {
   int failures = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -1,5 +1,5 @@
-// Who else wakes requests that wait: the chunk pool, whatever layer is above
-// it, and layers that held a part of a limit for a moment.
+// Other sources of wake-ups: the chunk pool below any layer, and layers that
+// held a part of a limit for a moment.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_F(RetryWakersTest, AChunkThatGoesBackToTheSystemWakesWaiters) {
   }
 }
 
-// Refuses the first request, once the test lets it.
+// Refuses the first request when the test allows it.
 class SlowRefusal final : public Decorator {
  public:
   explicit SlowRefusal(std::shared_ptr<Allocator> underlying)
@@ -74,7 +74,7 @@ TEST_F(RetryWakersTest, AClaimOnTheLimitThatCameToNothingWakesWaiters) {
   auto slow = std::make_shared<SlowRefusal>(pool_place.system());
   auto pool = std::make_shared<ChunkPool>(
       slow, Mebibytes(10), std::make_shared<Reclaimer>(Options()));
-  // Without the retry layer, whose own notice is not what is tested.
+  // Without the retry layer: its own notification is not under test.
   pool->reclaimer()->retry().CountThread();
   Asker in_vain(*pool, Mebibytes(8));
   slow->inside.wait();
@@ -103,8 +103,8 @@ TEST_F(RetryWakersTest, ABudgetReservedInVainWakesWaiters) {
   asker.Get().reset();
 }
 
-// A marked block that was freed can be reused once its streams are done, which
-// nobody says: whoever takes it in then, has to.
+// A freed marked block is reusable when its streams complete, but that wakes no
+// waiter. The thread that then drains it must.
 TEST_F(RetryWakersTest, ADeferredFreeThatIsTakenInWakesWaiters) {
   PoolPlaceOptions manual;
   manual.progress = "manual";
@@ -134,7 +134,7 @@ TEST_F(RetryWakersTest, ADeferredFreeThatIsTakenInWakesWaiters) {
     pool_place.device().StepAll();
     EXPECT_EQ(frees.Drain(), Mebibytes(1));
   }).join();
-  // Nobody else could wake it: it would be refused.
+  // No other thread could wake it: the request would fail.
   EXPECT_TRUE(stay.Wait(failure));
 }
 
@@ -148,7 +148,7 @@ TEST_F(RetryWakersTest, ABudgetIsWaitedForToo) {
   held.reset();
   EXPECT_NE(asker.Get(), nullptr);
   asker.Get().reset();
-  // Above the budget there is nothing to wait for.
+  // Above the budget, a wait is pointless.
   const Bystander bystander(limit);
   Failure failure;
   held = limit.Allocate(50);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMost = SideStreams::kMost;
 
-// Streams whose work runs when a test says so.
+// Streams with work that runs on request of the test.
 class SideStreamsTest : public ::testing::Test {
  protected:
   static PoolPlaceOptions Manual() {
@@ -33,7 +33,7 @@ class SideStreamsTest : public ::testing::Test {
   }
 
   SimDevice& device() { return place_.device(); }
-  // One that has work to do if `is_busy`.
+  // The stream of `key`, with pending work if `is_busy`.
   Stream Of(SideStreams::Key key, bool is_busy) {
     const Stream stream = sides_.Of(key, nullptr);
     if (is_busy) {
@@ -83,7 +83,8 @@ TEST_F(SideStreamsTest, BeyondTheMostAKeyTakesOverAnIdleStream) {
   EXPECT_EQ(Streams(), kMost);
 }
 
-// The least recently used ones may be slow: nobody should wait behind them.
+// The least recently used streams may be slow, so no new key should wait behind
+// them.
 TEST_F(SideStreamsTest, WhereAllAreBusyAKeySharesTheOneUsedLast) {
   for (std::size_t i = 1; i < kMost; ++i) Of(i, true);
   const Stream last = Of(kMost, true);

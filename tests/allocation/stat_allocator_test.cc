@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// A bottom with a hit path that always has a block of 512 bytes.
+// A bottom layer whose hit path always returns a block of 512 bytes.
 class CachingAllocator final : public Decorator, private HitPath {
  public:
   explicit CachingAllocator(std::shared_ptr<Allocator> underlying)
@@ -116,8 +116,8 @@ TEST_F(StatAllocatorTest, WhatIsKeptCountsAsBefore) {
   EXPECT_EQ(meter_->in_use_bytes(), before.in_use_bytes);
 }
 
-// paddle.md §5 B12: peaks of alternating threads were missed, and the numbers
-// of a thread that ended were lost.
+// paddle.md §5 B12: peaks of alternating threads were missed, and the counts of
+// an ended thread were lost.
 TEST_F(StatAllocatorTest, CountsOverThreadsThatAreGone) {
   AllocationPtr of_a;
   AllocationPtr of_b;

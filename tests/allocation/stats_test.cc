@@ -54,7 +54,7 @@ TEST(StatsTest, TheSmallerLimitHolds) {
   EXPECT_EQ(SmallerLimit(9, 7), 7U);
 }
 
-// Every field takes part: a new one must be added to the table in stats.cc.
+// Checks every field: add new fields to the table in stats.cc.
 TEST(StatsTest, EveryFieldIsInTheJson) {
   Stats stats;
   auto* fields = reinterpret_cast<std::uint64_t*>(&stats);

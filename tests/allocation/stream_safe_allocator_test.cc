@@ -89,7 +89,7 @@ TEST_F(StreamSafeAllocatorTest, WhatIsSubmittedBetweenMarkAndFreeCounts) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// pytorch.md §8 "record_stream": what comes after the batch delays nothing.
+// pytorch.md §8 "record_stream": work after the batch delays nothing.
 TEST_F(StreamSafeAllocatorTest, WhatIsSubmittedAfterTheBatchDoesNotCount) {
   AllocationPtr allocation = Marked({a_});
   Work(a_);
@@ -109,7 +109,7 @@ TEST_F(StreamSafeAllocatorTest, FreeingOnAnotherStreamIsAMark) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// paddle.md §5 A3: erasing lost an event each time.
+// paddle.md §5 A3: each erased mark leaked an event.
 TEST_F(StreamSafeAllocatorTest, ErasedMarksCostNothing) {
   for (int i = 0; i < 100; ++i) {
     AllocationPtr allocation = Marked({a_, b_});
@@ -154,7 +154,7 @@ TEST_F(StreamSafeAllocatorTest, RecordsOneEventIn64Frees) {
   EXPECT_EQ(Count(DeviceCall::kEventRecord) - before, 256U / 64);
 }
 
-// Where nobody misses, who frees sees to it.
+// Without misses, frees do the drain.
 TEST_F(StreamSafeAllocatorTest, FreesWhatIsDoneNowAndThenWithoutAMiss) {
   std::vector<AllocationPtr> held;
   for (int i = 0; i < 256; ++i) held.push_back(Marked({a_}));
@@ -162,7 +162,7 @@ TEST_F(StreamSafeAllocatorTest, FreesWhatIsDoneNowAndThenWithoutAMiss) {
   EXPECT_LT(place_.frees()->deferred().blocks, 64U);
 }
 
-// paddle.md §5 B3: every allocation asked for every block.
+// paddle.md §5 B3: every allocation queried every block.
 TEST_F(StreamSafeAllocatorTest, AMissAsksOncePerStreamWhateverIsDeferred) {
   std::vector<AllocationPtr> held;
   for (int i = 0; i < 50; ++i) held.push_back(Marked({a_, b_}));
@@ -183,7 +183,7 @@ TEST_F(StreamSafeAllocatorTest, AHitAsksNothing) {
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
-// paddle.md §5 B3: only the same stream's next allocation drained.
+// paddle.md §5 B3: only the next allocation on the same stream drained.
 TEST_F(StreamSafeAllocatorTest, AMissOnAnotherStreamDrainsAllChains) {
   Chain second = NewChain();
   AllocationPtr of_first = Marked({a_});
@@ -234,14 +234,14 @@ TEST_F(StreamSafeAllocatorTest, AStreamGoneWithoutNoticeIsWaitedForByDevice) {
   EXPECT_EQ(device().PendingCount(), 0U);
 }
 
-// pytorch.md §8 "retry path" (#189504): what a wait brought back was not
+// pytorch.md §8 "retry path" (#189504): memory freed by a wait was not
 // searched.
 TEST_F(StreamSafeAllocatorTest, ExhaustionWaitsForDeferredFreesThenSearches) {
   AllocationPtr big = layer().Allocate(Mebibytes(800));
   EXPECT_TRUE(layer().RecordStream(big.get(), a_));
   Work(a_);
   big.reset();
-  // Neither block fits beside the other, and neither is a whole chunk less.
+  // The blocks do not fit side by side, and neither leaves a whole chunk.
   AllocationPtr part = layer().Allocate(Mebibytes(600));
   EXPECT_EQ(device().PendingCount(), 0U);
   EXPECT_FALSE(place_.frees()->any());
@@ -265,7 +265,7 @@ TEST_F(StreamSafeAllocatorTest, ReleaseWaitsForDeferredFrees) {
   EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
 }
 
-// paddle.md §5 B3: late frees into a chain that was dropped leaked for ever.
+// paddle.md §5 B3: late frees into a destroyed chain leaked forever.
 TEST_F(StreamSafeAllocatorTest, ADeferredFreeOutlivesItsLayer) {
   Chain chain = NewChain();
   AllocationPtr allocation = chain.layer->Allocate(kBytes);
@@ -309,14 +309,15 @@ TEST_F(StreamSafeAllocatorTest, FreeingADeferredBlockAgainIsFatal) {
 }
 
 TEST_F(StreamSafeAllocatorTest, FreeingAllocatesNothing) {
-  // The event and its slot are the device's, made when the batch is full.
+  // The event and its slot belong to the device, and are created when the batch
+  // is full.
   AllocationPtr allocation = Marked({a_, b_});
   const std::size_t taken = RecordSlab::Instance().taken();
   allocation.reset();
   EXPECT_EQ(RecordSlab::Instance().taken(), taken);
 }
 
-// A strategy that orders other streams itself, on the device alone.
+// A strategy that orders other streams itself, only on the device.
 class MarkKeeper final : public Decorator {
  public:
   using Decorator::Decorator;

@@ -1,5 +1,6 @@
-// What the stream-safe layer does, and leaves, while captures are announced
-// (cuda_semantics.md C16-C19, K4; paddle.md §5 A2: queries in a capture).
+// The stream-safe layer during announced captures: the calls that it makes and
+// avoids (cuda_semantics.md C16-C19, K4; paddle.md §5 A2: queries in a
+// capture).
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 namespace strata {
 namespace {
 
-// One stream captures, in the mode that refuses most.
+// One stream captures, in the strictest mode.
 class StreamSafeCaptureTest : public StreamSafeFixture {
  protected:
   void Begin(const Stream& stream) {
@@ -22,7 +23,7 @@ class StreamSafeCaptureTest : public StreamSafeFixture {
     ASSERT_EQ(device().StreamBeginCapture(stream, CaptureMode::kGlobal),
               Status::kSuccess);
   }
-  // The capture is as good as it was: nobody has ended it.
+  // Ends the capture, and expects that it is still valid.
   void End() {
     Graph graph;
     EXPECT_EQ(device().StreamEndCapture(capturing_, &graph), Status::kSuccess);
@@ -32,7 +33,7 @@ class StreamSafeCaptureTest : public StreamSafeFixture {
     place_.timelines()->gate().Withdraw();
   }
 
-  // As the front of a chain does it (C17).
+  // As the front of a chain does (C17).
   AllocationPtr AllocateInCapture(std::size_t bytes, Failure& failure) {
     const RelaxedCaptureScope relaxed(place_.timelines()->gate(), &device());
     return layer().AllocateOrNull(Request{bytes}, failure);
@@ -47,7 +48,7 @@ class StreamSafeCaptureTest : public StreamSafeFixture {
   Stream capturing_;
 };
 
-// K4 b, and C19: no event of a capturing stream is recorded or asked for.
+// K4 b, and C19: no event of a capturing stream is recorded or queried.
 TEST_F(StreamSafeCaptureTest, AFreeThatACapturingStreamMarkedIsDeferred) {
   AllocationPtr allocation = Marked({a_});
   const void* const data = allocation->data();
@@ -73,7 +74,7 @@ TEST_F(StreamSafeCaptureTest, AFullBatchIsNotClosedInACapture) {
   EXPECT_EQ(Count(DeviceCall::kEventRecord), records) << "the stream is idle";
 }
 
-// C16: any use of the legacy stream would join it to the capture.
+// C16: any use of the legacy stream would add it to the capture.
 TEST_F(StreamSafeCaptureTest, TheLegacyStreamIsLeftAlone) {
   const Stream legacy = device().LegacyStream();
   AllocationPtr allocation = Marked({legacy});
@@ -85,7 +86,7 @@ TEST_F(StreamSafeCaptureTest, TheLegacyStreamIsLeftAlone) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// K4 d: what other streams marked goes on.
+// K4 d: blocks marked for other streams are still drained.
 TEST_F(StreamSafeCaptureTest, OtherStreamsDrainMeanwhile) {
   AllocationPtr allocation = Marked({b_});
   Begin(a_);

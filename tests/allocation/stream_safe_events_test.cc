@@ -1,5 +1,4 @@
-// When the frees of marked blocks record events, and which questions a miss
-// asks.
+// When frees of marked blocks record events, and the queries of a miss.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +21,7 @@ class StreamSafeEventsTest : public StreamSafeFixture {
     EXPECT_TRUE(layer().RecordStream(allocation.get(), a_));
     return allocation;
   }
-  // Events that freeing `count` marked blocks records.
+  // Number of events recorded when `count` marked blocks are freed.
   std::uint64_t EventsOf(std::size_t count, std::size_t bytes) {
     std::vector<AllocationPtr> held;
     for (std::size_t i = 0; i < count; ++i) held.push_back(MarkedOf(bytes));
@@ -70,7 +69,7 @@ TEST_F(StreamSafeEventsTest, WorkAfterALargeFreeDoesNotDelayIt) {
   EXPECT_EQ(device().PendingCount(), 1U);
 }
 
-// Each free of a long queue of work is reusable soon after its own work.
+// Each free in a long queue of work becomes reusable soon after its own work.
 TEST_F(StreamSafeEventsTest, ManyLargeFreesDoNotWaitForTheLast) {
   constexpr std::size_t kFrees = 200;
   std::vector<AllocationPtr> held;
@@ -90,7 +89,7 @@ TEST_F(StreamSafeEventsTest, ManyLargeFreesDoNotWaitForTheLast) {
 }
 
 // The fault: after a wait for the device, a miss recorded an event in the idle
-// stream, and found it not passed yet.
+// stream, and found it still pending.
 TEST_F(StreamSafeEventsTest, AMissNeedsNoEventOfAnIdleStream) {
   for (int i = 0; i < 3; ++i) Marked({a_, b_}).reset();
   place_.frees()->Await();
@@ -121,7 +120,7 @@ TEST_F(StreamSafeEventsTest, AMissRecordsOneEventInABusyStream) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// It might be the next to capture, and a question would end the capture.
+// The stream might capture next, and a query would end the capture.
 TEST_F(StreamSafeEventsTest, NoStreamIsAskedBesideAnAnnouncedCapture) {
   AllocationPtr allocation = Marked({a_});
   Work(a_);
@@ -133,7 +132,7 @@ TEST_F(StreamSafeEventsTest, NoStreamIsAskedBesideAnAnnouncedCapture) {
   place_.timelines()->gate().Withdraw();
 }
 
-// A try that failed is made again one batch later, not at every free.
+// A failed attempt is repeated one batch later, not at every free.
 TEST_F(StreamSafeEventsTest, SmallFreesBesideAFailureTryOncePerMebibyte) {
   FailAlways(DeviceCall::kEventRecord);
   EXPECT_EQ(EventsOf(32, kLarge / 16), 2U);

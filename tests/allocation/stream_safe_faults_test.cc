@@ -1,5 +1,5 @@
-// Every call that the stream-safe layer makes of a device fails: nothing is
-// lost, nothing is reused early, nothing is left.
+// Every device call of the stream-safe layer fails: nothing leaks, no memory is
+// reused early, and no state remains.
 
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ class StreamSafeFaultsTest : public StreamSafeFixture,
   StreamSafeFaultsTest() : StreamSafeFixture(GetParam().cross_stream_wait) {}
 };
 
-// What a_ still uses is never handed out while its work is pending, unless a
-// wait was inserted on the device.
+// Memory that a_ still uses is never allocated while its work is pending,
+// unless a wait was inserted on the device.
 TEST_P(StreamSafeFaultsTest, NothingIsReusedEarly) {
   AllocationPtr allocation = Marked({a_});
   const void* const data = allocation->data();
@@ -90,7 +90,7 @@ TEST_P(StreamSafeFaultsTest, ExhaustionEndsWithTheMemoryOrWithAnError) {
   Failure failure;
   const AllocationPtr other =
       layer().AllocateOrNull(Request{Mebibytes(600)}, failure);
-  // A host that may wait for the stream needs no event.
+  // If the host may wait for the stream, no event is needed.
   ASSERT_NE(other, nullptr);
   EXPECT_EQ(device().PendingCount() == 0 || GetParam().cross_stream_wait, true);
   device().ClearFaults();
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 using StreamSafeQuarantineTest = StreamSafeFixture;
 
-// With no call left that could prove it, memory stays deferred.
+// When every call that could prove completion fails, memory stays deferred.
 TEST_F(StreamSafeQuarantineTest, WhatCannotBeProvenDoneStays) {
   AllocationPtr big = layer().Allocate(Mebibytes(800));
   EXPECT_TRUE(layer().RecordStream(big.get(), a_));

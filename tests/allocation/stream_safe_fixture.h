@@ -19,10 +19,10 @@
 
 namespace strata {
 
-// Chains of one place whose work runs when a test says so.
+// Chains of one place with work that runs on request of the test.
 class StreamSafeFixture : public ::testing::Test {
  protected:
-  // So small that its free records no event by itself.
+  // So small that its free does not record an event itself.
   static constexpr std::size_t kBytes = 4096;
 
   struct Chain {
@@ -55,7 +55,7 @@ class StreamSafeFixture : public ::testing::Test {
   StreamSafeAllocator& layer() { return *chain_.layer; }
   Stream own() const { return chain_.stream->stream(); }
   std::uint64_t Count(DeviceCall call) { return device().CallCount(call); }
-  // Waits of the host.
+  // Number of waits of the host.
   std::uint64_t Waits() {
     return Count(DeviceCall::kStreamSynchronize) +
            Count(DeviceCall::kEventSynchronize) +

@@ -1,5 +1,5 @@
-// Marks, frees and ends of streams from many threads (paddle.md §5 B3: they
-// were not synchronised).
+// Marks, frees and stream ends from many threads (paddle.md §5 B3: they were
+// not synchronised).
 
 #include <gtest/gtest.h>
 

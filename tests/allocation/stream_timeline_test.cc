@@ -15,7 +15,7 @@ namespace {
 
 using Tick = StreamTimeline::Tick;
 
-// Work runs when a test says so.
+// Work runs on request of the test.
 class StreamTimelineTest : public testing::Test {
  protected:
   StreamTimelineTest() : platform_(MakePlatform()), table_(platform_) {
@@ -76,7 +76,7 @@ TEST_F(StreamTimelineTest, ATickIsDoneOnceTheWorkBeforeItsEventIs) {
   EXPECT_TRUE(timeline->IsDone(tick));
 }
 
-// An event covers what was noted before it was recorded, and nothing later.
+// An event covers the ticks noted before its record, and no later ones.
 TEST_F(StreamTimelineTest, OneEventCoversAllTicksBeforeIt) {
   const auto timeline = table_.Of(first_);
   for (int i = 0; i < 10; ++i) timeline->Note();
@@ -91,7 +91,8 @@ TEST_F(StreamTimelineTest, OneEventCoversAllTicksBeforeIt) {
   EXPECT_FALSE(timeline->IsDone(later));
 }
 
-// However near: the event of the tick before says nothing of this one.
+// Even directly before: an event of the previous tick proves nothing for this
+// one.
 TEST_F(StreamTimelineTest, AnEventBeforeATickIsNotTakenForIt) {
   const auto timeline = table_.Of(first_);
   Work(first_);
@@ -162,7 +163,7 @@ TEST_F(StreamTimelineTest, EventsAreUsedAgain) {
   EXPECT_EQ(table_.kept_events(), EventPool::kBatch);
 }
 
-// They would stay until another event is seen to have passed.
+// Otherwise they would stay until another event completes.
 TEST_F(StreamTimelineTest, EventsOfWorkThatIsSeenDoneOtherwiseAreUsedAgain) {
   const auto timeline = table_.Of(first_);
   const auto close = [&] {
@@ -252,7 +253,7 @@ TEST_F(StreamTimelineTest, WhatIsOwedIsNotedOnce) {
   device().StepAll();
   timeline->Poll();
   EXPECT_TRUE(timeline->IsDone(owed));
-  // Of work that comes later, somebody may want a later moment.
+  // For later work, a later moment may be needed.
   timeline->Owe();
   EXPECT_GT(timeline->owed(), owed);
 }
@@ -297,7 +298,7 @@ TEST_F(StreamTimelineTest, AnEndedStreamWithoutWorkIsDone) {
   EXPECT_TRUE(timeline->IsDone(timeline->Note()));
 }
 
-// Of memory still in use, nothing was noted: its work counts all the same.
+// Work on memory still in use was not noted, but it counts.
 TEST_F(StreamTimelineTest, WorkThatWasNotNotedBeforeTheEndCounts) {
   const auto timeline = table_.Of(first_);
   Work(first_);
@@ -331,7 +332,7 @@ TEST_F(StreamTimelineTest, AnEventBecomesAMomentOfItsOwn) {
   EXPECT_EQ(table_.MomentOf(first_, Event()).timeline, nullptr);
 }
 
-// What is noted while the device answers is not what it was asked about.
+// The answer of the device does not cover ticks noted during the call.
 TEST_F(StreamTimelineTest, ATickNotedDuringTheCallIsNotCoveredByIt) {
   const auto timeline = table_.Of(first_);
   for (const DeviceCall during :
@@ -356,7 +357,7 @@ TEST_F(StreamTimelineTest, ATickNotedDuringTheCallIsNotCoveredByIt) {
   }
 }
 
-// The tick that fills a batch has an event recorded at once: behind the wait.
+// The tick that fills a batch records an event at once, behind the wait.
 TEST_F(StreamTimelineTest, AMomentThatFillsABatchWaitsForItsEvent) {
   Event event;
   ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),

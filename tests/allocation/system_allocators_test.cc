@@ -1,4 +1,4 @@
-// The bottoms of the chains: device, host, pinned and managed memory.
+// The bottom layers of the chains: device, host, pinned and managed memory.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(DeviceAllocatorTest, MakesOneDeviceCallPerRequest) {
   EXPECT_EQ(place.DeviceCalls(), 2U);
 }
 
-// Without a gate they would be refused, and end the capture.
+// Without a gate, they would be refused, and would end the capture.
 TEST(DeviceAllocatorTest, WithAGateItsCallsEndNoCaptureOfAnotherThread) {
   const auto platform = std::make_shared<SimPlatform>(PlatformOptions());
   SimDevice& device = platform->sim_device(0);
@@ -126,7 +126,7 @@ TEST(SystemAllocatorTest, ReleaseOffersTheSystemAgainWhatItRefused) {
   EXPECT_EQ(place.platform()->LeakReport(), "");
 }
 
-// It may be somebody else's by the next time.
+// Another user may have it by the next attempt.
 TEST(SystemAllocatorTest, AnAddressThatTheSystemDoesNotKnowIsNotOfferedAgain) {
   const PoolPlace place = PlaceOf(PlaceKind::kDevice);
   FaultRule rule = FailNth(DeviceCall::kMemFree, 1);
@@ -140,7 +140,7 @@ TEST(SystemAllocatorTest, AnAddressThatTheSystemDoesNotKnowIsNotOfferedAgain) {
   EXPECT_EQ(place.device().MemFree(address), Status::kSuccess);
 }
 
-// The failure was of other work, and the memory went.
+// The failure came from other work, and the memory was freed.
 TEST(SystemAllocatorTest, NorIsOneThatItTurnsOutNotToKnow) {
   const PoolPlace place = PlaceOf(PlaceKind::kDevice);
   place.device().AddFault(FailNth(DeviceCall::kMemFree, 1));

@@ -24,7 +24,7 @@ class ThreadCensusTest : public ::testing::Test {
         : ParkedThread([places] { CountAll(places); }) {}
   };
 
-  // A thread counted at `places` that waits at `place`, until told to end.
+  // A thread counted at `places` that waits at `place` until it is told to end.
   class Sleeper {
    public:
     Sleeper(std::uint64_t places, std::uint64_t place)
@@ -112,7 +112,7 @@ TEST_F(ThreadCensusTest, PlacesBeyondTheBitsShareThem) {
   const std::set<std::uint64_t> bits(places.begin(), places.end());
   EXPECT_EQ(bits.size(), 63U);
   EXPECT_FALSE(bits.contains(ThreadCensus::kNowhere));
-  // The one of two that goes leaves the other its threads.
+  // Each removed place leaves the others their threads.
   ThreadCensus::Count(places.front());
   for (std::size_t i = 1; i < places.size(); ++i) {
     if (places[i] != places.front()) continue;

@@ -30,7 +30,7 @@ class TraceAllocatorTest : public ::testing::Test {
  protected:
   ~TraceAllocatorTest() override { std::remove(path_.c_str()); }
 
-  // Closes the trace and reads it back.
+  // Closes the trace and reads it.
   std::vector<Row> Rows() {
     layer_.reset();
     sink_.reset();
@@ -97,7 +97,7 @@ TEST_F(TraceAllocatorTest, NumbersThreadsAsTheyAppear) {
   EXPECT_EQ(rows.at(2).at(0), "2");
 }
 
-// What a replay needs: no address is given out again before its free.
+// A replay requires this: no address is allocated again before its free.
 TEST_F(TraceAllocatorTest, ManyThreadsWriteWholeRowsInAPossibleOrder) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -83,7 +83,7 @@ TEST_F(TrackingAllocatorTest, LivesUntilItsLastBlockIsFreed) {
   const auto* tracker = static_cast<TrackingAllocator*>(first->owner());
   EXPECT_EQ(tracker, tracker_.get());
   tracker_.reset();
-  first.reset();  // reads the tracker, and must leave it to the second
+  first.reset();  // reads the tracker, which must stay for the second
   EXPECT_EQ(tracker->sizes().live_bytes, 2000U);
   second.reset();
   EXPECT_EQ(base_.live(), 0U);

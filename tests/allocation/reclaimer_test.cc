@@ -154,7 +154,8 @@ TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
   EXPECT_EQ(searches, 1U);
 }
 
-// The search itself may release memory: otherwise the ladder would never end.
+// The search begins and ends a release itself. If that alone caused another
+// search, the ladder would never end.
 TEST_F(ReclaimerTest, SearchesNotAgainWhereNothingWasGiven) {
   std::uint64_t searches = 0;
   const auto give_nothing = [&] {

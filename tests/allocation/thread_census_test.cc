@@ -112,7 +112,8 @@ TEST_F(ThreadCensusTest, PlacesBeyondTheBitsShareThem) {
   const std::set<std::uint64_t> bits(places.begin(), places.end());
   EXPECT_EQ(bits.size(), 63U);
   EXPECT_FALSE(bits.contains(ThreadCensus::kNowhere));
-  // Each removed place leaves the others their threads.
+  // When one of two places that share a bit is removed, the other keeps its
+  // threads.
   ThreadCensus::Count(places.front());
   for (std::size_t i = 1; i < places.size(); ++i) {
     if (places[i] != places.front()) continue;

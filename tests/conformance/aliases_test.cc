@@ -1,6 +1,6 @@
-// Memory at several addresses, as the strategy virtual_memory has it while it
-// moves a handle: cuda_semantics.md V4, V8, V9, H4, R9. tools/gpu_check looks
-// for the outcome of some of these tests by their names.
+// Memory at several addresses, as in the strategy virtual_memory while it moves
+// a handle: cuda_semantics.md V4, V8, V9, H4, R9. tools/gpu_check searches the
+// results of some of these tests by name.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ class AliasConformanceTest : public VirtualMemoryFixture {
     return host;
   }
 
-  // How many words of a granule are not `word`.
+  // Number of words of a granule that differ from `word`.
   std::uint64_t CountOthers(DevicePtr ptr, std::uint64_t word) {
     const Stream stream = NewStream();
     const std::uint64_t* host = CopyToHost(ptr, granule(), stream);
@@ -54,7 +54,7 @@ class AliasConformanceTest : public VirtualMemoryFixture {
 INSTANTIATE_TEST_SUITE_P(Devices, AliasConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-// V9: a move maps the memory again while the work that writes is under way.
+// V9: a move maps the memory again while the writing work is pending.
 TEST_P(AliasConformanceTest, RuleV9WorkBehindAMoveSeesTheBytes) {
   const MemHandle memory = NewHandle(granule());
   const DevicePtr from = NewRange(granule());
@@ -110,7 +110,7 @@ TEST_P(AliasConformanceTest, RuleV9EachMoveOfManyKeepsTheBytes) {
   }
 }
 
-// V8, H4: old addresses go while work uses the new ones.
+// V8, H4: old addresses are unmapped while work uses the new ones.
 TEST_P(AliasConformanceTest, RuleV8UnmappingOneAliasLeavesWorkAlone) {
   const MemHandle memory = NewHandle(granule());
   const DevicePtr from = NewRange(granule());
@@ -143,7 +143,8 @@ TEST_P(AliasConformanceTest, RuleV8UnmappingOneAliasLeavesWritesAlone) {
   ExpectWords(to, granule(), kSecond);
 }
 
-// R9: where the GPU can, the second kernel is there before the first one ends.
+// R9: if the GPU supports it, the second kernel starts before the first one
+// ends.
 TEST_P(AliasConformanceTest, RuleR9UnmappingOneAliasLeavesEarlyWorkAlone) {
   const MemHandle memory = NewHandle(granule());
   const DevicePtr from = NewRange(granule());
@@ -159,8 +160,8 @@ TEST_P(AliasConformanceTest, RuleR9UnmappingOneAliasLeavesEarlyWorkAlone) {
   ExpectWords(to, granule(), kSecond);
 }
 
-// V9 promises nothing here: the second kernel may start before the first one is
-// done, at another address of its memory.
+// V9 promises nothing here: the second kernel may start before the first one
+// ends, at another address of its memory.
 TEST_P(AliasConformanceTest, RuleR9PinsEarlyWritesAtTheOtherAddress) {
   const MemHandle memory = NewHandle(granule());
   const DevicePtr first = NewAlias(memory);

@@ -1,4 +1,4 @@
-// Calls that conflict with a capture whatever the modes are: check A of
+// Calls that conflict with a capture in every mode: check A of
 // cuda_semantics.md §2.2 (C12, C16) and T26, T27, T30-T33.
 
 #include <atomic>
@@ -11,13 +11,13 @@ namespace {
 
 class CaptureConflictsConformanceTest : public CaptureFixture {
  protected:
-  // The capture has been hit: it ends without a graph.
+  // The capture was invalidated: expects that it ends without a graph.
   void ExpectHit(const Stream& stream) {
     EXPECT_EQ(StatusOf(stream), CaptureStatus::kInvalidated);
     ExpectEnd(stream, Status::kStreamCaptureInvalidated);
   }
 
-  // What Synchronize returns in another thread, beside a capture of `mode`.
+  // The result of Synchronize in another thread, during a capture of `mode`.
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, CaptureConflictsConformanceTest,
@@ -44,7 +44,7 @@ TEST_P(CaptureConflictsConformanceTest, T26CapturingStreamCannotBeWaitedFor) {
   }
 }
 
-// The thread's mode is no help either.
+// The mode of the thread does not matter either.
 TEST_P(CaptureConflictsConformanceTest, T26RelaxedThreadIsRefusedToo) {
   const Stream stream = NewStream();
   Begin(stream);
@@ -79,7 +79,7 @@ TEST_P(CaptureConflictsConformanceTest, T27CapturedEventCannotBeWaitedFor) {
   }
 }
 
-// What comes of an event whose capture is over.
+// Calls with an event of an ended capture.
 TEST_P(CaptureConflictsConformanceTest, T27EventsOfAFinishedCaptureAreOfNoUse) {
   const Stream stream = NewStream();
   const Event event = NewEvent();
@@ -203,7 +203,7 @@ TEST_P(CaptureConflictsConformanceTest, T32LegacyWorkBesideNonBlockingStreams) {
   ExpectWords(ptr, kBlockBytes, kFirst);
 }
 
-// C12: to ask is no use of the stream.
+// C12: a query is no use of the stream.
 TEST_P(CaptureConflictsConformanceTest, T33AskingTheLegacyStreamIsRefused) {
   const Stream stream = NewStream(kStreamDefault);
   Begin(stream);
@@ -226,8 +226,8 @@ TEST_P(CaptureConflictsConformanceTest, T33LegacyStreamIsNeverCapturing) {
   End(stream);
 }
 
-// What destroying a stream does to the capture that it is part of.
-// A fork may go; what it has captured has to be joined all the same.
+// The effect of destroying a stream on its capture. A fork may be destroyed,
+// but its captured work must be joined all the same.
 TEST_P(CaptureConflictsConformanceTest, RuleC3ForksMayBeDestroyed) {
   for (const bool works : {false, true}) {
     const Stream stream = NewStream();

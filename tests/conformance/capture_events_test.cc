@@ -1,5 +1,4 @@
-// Events that come from outside a capture: cuda_semantics.md C6-C8, E9 and T34,
-// T35.
+// Events from outside a capture: cuda_semantics.md C6-C8, E9 and T34, T35.
 
 #include <atomic>
 
@@ -19,7 +18,7 @@ class CaptureEventsConformanceTest : public CaptureFixture {
     ptr_ = NewMemory(kBlockBytes);
   }
 
-  Stream origin_;  // the one that captures
+  Stream origin_;  // the capturing stream
   Stream other_;
   Event event_;
   DevicePtr ptr_ = 0;
@@ -28,7 +27,7 @@ class CaptureEventsConformanceTest : public CaptureFixture {
 INSTANTIATE_TEST_SUITE_P(Devices, CaptureEventsConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-// C7.
+// C7: earlier work outside.
 TEST_P(CaptureEventsConformanceTest, T34WaitForEarlierWorkIsRefused) {
   ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
   Begin(origin_);
@@ -38,7 +37,7 @@ TEST_P(CaptureEventsConformanceTest, T34WaitForEarlierWorkIsRefused) {
   ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
 }
 
-// The latest record says where an event belongs.
+// The latest record decides whether an event belongs to a capture.
 TEST_P(CaptureEventsConformanceTest, T34EventRecordedAgainOutsideIsOutside) {
   Begin(origin_);
   ASSERT_EQ(device().EventRecord(event_, origin_, 0), Status::kSuccess);
@@ -49,7 +48,7 @@ TEST_P(CaptureEventsConformanceTest, T34EventRecordedAgainOutsideIsOutside) {
   EXPECT_EQ(device().EventSynchronize(event_), Status::kSuccess);
 }
 
-// E3, not C7: there is nothing to wait for.
+// E3, not C7: there is no work to wait for.
 TEST_P(CaptureEventsConformanceTest, RuleE3NeverRecordedEventIsNoViolation) {
   Begin(origin_);
   EXPECT_EQ(device().StreamWaitEvent(origin_, event_, 0), Status::kSuccess);
@@ -69,7 +68,7 @@ TEST_P(CaptureEventsConformanceTest, T34ExternalWaitIsANode) {
   ExpectPredecessors(write, {wait});
 }
 
-// E9: a replay waits for what the event was recorded behind before it.
+// E9: a replay waits for the last record of the event before the replay.
 TEST_P(CaptureEventsConformanceTest, T34ExternalWaitActsAtEachReplay) {
   std::atomic<int>* const done = NewCounter();
   Begin(origin_);
@@ -88,7 +87,7 @@ TEST_P(CaptureEventsConformanceTest, T34ExternalWaitActsAtEachReplay) {
   }
 }
 
-// A replay takes the event over from work that is still pending.
+// A replay records the event again while older work is still pending.
 TEST_P(CaptureEventsConformanceTest, T34ExternalRecordActsAtEachReplay) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
   Begin(origin_);

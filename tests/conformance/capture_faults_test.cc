@@ -1,5 +1,5 @@
-// Captures in which something fails: T88 of cuda_semantics.md, C22 and C33. On
-// the simulated device only: a GPU's failures cannot be ordered.
+// Captures with failing calls: T88 of cuda_semantics.md, C22 and C33. Only on
+// the simulated device, because a GPU cannot be made to fail.
 
 #include <algorithm>
 #include <atomic>
@@ -31,8 +31,8 @@ class CaptureFaultsConformanceTest : public GraphMemoryFixture {
     EXPECT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   }
 
-  // What the tests capture: a bit of everything, on two streams. Leaves kFirst
-  // in `result` and counts one run.
+  // The captured program: a sample of all operations, on two streams. Writes
+  // kFirst to `result` and counts one run.
   std::vector<Step> Program() {
     const HostFunction add = [](void* argument) {
       ++*static_cast<std::atomic<int>*>(argument);
@@ -66,7 +66,7 @@ class CaptureFaultsConformanceTest : public GraphMemoryFixture {
     };
   }
 
-  // `rule` happens to the call of step `index`.
+  // `rule` applies to the call of step `index`.
   void FailStep(const std::vector<Step>& program, std::size_t index,
                 FaultRule rule) {
     rule.call = program[index].call;
@@ -127,7 +127,7 @@ TEST_P(CaptureFaultsConformanceTest, T88InvalidatedAtAnyCallItComesToAnEnd) {
   }
 }
 
-// A call that fails has captured nothing: made again, the graph is whole.
+// A failed call captures nothing: after a repeated call, the graph is complete.
 TEST_P(CaptureFaultsConformanceTest, T88CallsThatFailCaptureNothing) {
   const std::vector<Step> program = Program();
   for (std::size_t i = 0; i < program.size(); ++i) {
@@ -150,7 +150,7 @@ TEST_P(CaptureFaultsConformanceTest, T88CallsThatFailCaptureNothing) {
   }
 }
 
-// A capture is begun or ended, or nothing has happened.
+// A failed begin or end has no effect.
 TEST_P(CaptureFaultsConformanceTest, T88BeginAndEndCanFail) {
   SimDevice& device0 = sim()->sim_device(0);
   FaultRule rule;

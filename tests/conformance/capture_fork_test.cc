@@ -10,7 +10,7 @@ namespace {
 
 class CaptureForkConformanceTest : public CaptureFixture {
  protected:
-  // What most tests here are about: a capture of `origin` that `fork` joins.
+  // The common setup: a capture of `origin` that `fork` joins.
   void BeginFork(CaptureMode mode = CaptureMode::kGlobal) {
     Begin(origin_, mode);
     Order(origin_, fork_, forked_);
@@ -73,7 +73,7 @@ TEST_P(CaptureForkConformanceTest, T21ForksLeaveTheCaptureWithItsEnd) {
   ExpectWords(first_, kBlockBytes, kFirst);
 }
 
-// A record takes the nodes there are: what joins later sees no later ones.
+// A record captures the current nodes: a later join does not see later nodes.
 TEST_P(CaptureForkConformanceTest, T21CapturedEventKeepsItsNodes) {
   Begin(origin_);
   Write(first_, kBlockBytes, kFirst, origin_);
@@ -101,7 +101,7 @@ TEST_P(CaptureForkConformanceTest, T21ForkFromAFork) {
   EXPECT_EQ(*runs, 1);
 }
 
-// A graph has nodes of several devices.
+// A graph contains nodes of several devices.
 TEST_P(CaptureForkConformanceTest, T21ForkOnAnotherDevice) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   const Stream far = NewStream(kStreamNonBlocking, 1);
@@ -118,7 +118,7 @@ TEST_P(CaptureForkConformanceTest, T21ForkOnAnotherDevice) {
   ExpectWords(far_ptr, kBlockBytes, kSecond, 1);
 }
 
-// C5: older work is no part of the graph, and runs.
+// C5: older work is not part of the graph, and runs.
 TEST_P(CaptureForkConformanceTest, RuleC5StreamsWithWorkMayJoin) {
   std::atomic<int>* const done = NewCounter();
   std::atomic<int>* const runs = NewCounter();
@@ -143,7 +143,7 @@ TEST_P(CaptureForkConformanceTest, RuleC5StreamsWithWorkMayJoin) {
   EXPECT_EQ(*done, 1);
 }
 
-// C3: a capture that fails leaves all of its streams as any others.
+// C3: after a failed capture, all its streams are usable.
 TEST_P(CaptureForkConformanceTest, T22UnjoinedForkFailsTheEnd) {
   BeginFork();
   Write(first_, kBlockBytes, kFirst, fork_);
@@ -168,7 +168,7 @@ TEST_P(CaptureForkConformanceTest, T22StreamsCaptureAgainAfterAFailure) {
   EXPECT_EQ(*runs, 1);
 }
 
-// Whether a fork has to join that nothing was captured on.
+// Whether a fork without captured work must join.
 TEST_P(CaptureForkConformanceTest, T22ForkWithoutWorkNeedNotJoin) {
   BeginFork();
   End(origin_);
@@ -225,7 +225,7 @@ TEST_P(CaptureForkConformanceTest, T37ForkCannotBegin) {
   Abandon(origin_);
 }
 
-// C14: whichever stream is used, until the origin's end.
+// C14: for every stream, until the end by the origin.
 TEST_P(CaptureForkConformanceTest, RuleC14InvalidatedCaptureRefusesAll) {
   std::atomic<int>* const runs = NewCounter();
   BeginFork();

@@ -1,5 +1,5 @@
-// What captures say of themselves, and several at once: cuda_semantics.md
-// C9-C11 and T36, T38.
+// Queries of captures, and several captures at once: cuda_semantics.md C9-C11
+// and T36, T38.
 
 #include <atomic>
 #include <cstddef>
@@ -59,7 +59,7 @@ TEST_P(CaptureInfoConformanceTest, RuleC11InfoTellsGraphAndDependencies) {
   EXPECT_EQ(InfoOf(stream).status, CaptureStatus::kNone);
 }
 
-// C9: captures do not know of each other.
+// C9: captures are independent of each other.
 TEST_P(CaptureInfoConformanceTest, T38TwoThreadsCaptureAtOnce) {
   const Stream here = NewStream();
   const Stream there = NewStream();

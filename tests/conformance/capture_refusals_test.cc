@@ -1,5 +1,5 @@
-// Calls that a capture refuses although they are about something else: check B
-// of cuda_semantics.md §2.2 (C17-C22) and T28, T29, T39.
+// Calls that a capture refuses although they do not use it: check B of
+// cuda_semantics.md §2.2 (C17-C22) and T28, T29, T39.
 
 #include <array>
 #include <atomic>
@@ -14,12 +14,12 @@
 namespace strata {
 namespace {
 
-// A way to make a call beside a capture.
+// One way to make a call during a capture.
 struct Cell {
-  CaptureMode thread;   // of the thread that makes the call
-  CaptureMode capture;  // that the capture was begun with
-  bool elsewhere;       // by another thread than the one that captures
-  bool refused;         // C17, of calls that are potentially unsafe
+  CaptureMode thread;   // mode of the calling thread
+  CaptureMode capture;  // mode of the capture
+  bool elsewhere;       // by another thread than the capturing one
+  bool refused;         // C17, for potentially unsafe calls
 };
 
 constexpr CaptureMode kGlobal = CaptureMode::kGlobal;
@@ -62,7 +62,7 @@ class CaptureRefusalsConformanceTest : public CaptureFixture {
     if (!IsSkipped()) stream_ = NewStream();
   }
 
-  // What `call` returns; a refusal, and nothing else, hits the capture.
+  // The result of `call`. Only a refusal invalidates the capture.
   Status CallBesideACapture(const UnsafeCall& call, const Cell& cell) {
     SCOPED_TRACE(Describe(call, cell));
     CallSubject subject(&device());
@@ -88,7 +88,7 @@ class CaptureRefusalsConformanceTest : public CaptureFixture {
     }
     (subject.*
      (status == Status::kSuccess ? call.undo_made : call.undo_refused))();
-    // Frees memory that waits for work to be done.
+    // Frees memory that waits for work to complete.
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     return status;
   }
@@ -122,7 +122,7 @@ TEST_P(CaptureRefusalsConformanceTest, T28AllocationsByModesAndThreads) {
   }
 }
 
-// C19: as the table says of MemAlloc.
+// C19: as in the table for MemAlloc.
 TEST_P(CaptureRefusalsConformanceTest, T29UnsafeCallsByModesAndThreads) {
   for (const UnsafeCall& call : CallsKnownToBeUnsafe()) {
     if (!call.available(device().caps())) continue;
@@ -142,8 +142,8 @@ TEST_P(CaptureRefusalsConformanceTest, T29SafeCallsAreNeverRefused) {
   }
 }
 
-// C17: a call is refused for what its own thread captures, or else for all that
-// other threads capture with the global mode.
+// C17: a call is refused because of captures of its own thread, or otherwise
+// because of any global-mode capture of another thread.
 TEST_P(CaptureRefusalsConformanceTest, T28OnlyOffendingCapturesAreHit) {
   const Stream global = NewStream();
   const Stream local = NewStream();
@@ -164,7 +164,7 @@ TEST_P(CaptureRefusalsConformanceTest, T28OnlyOffendingCapturesAreHit) {
   End(relaxed);
 }
 
-// C22: it has not been made.
+// C22: the call had no effect.
 TEST_P(CaptureRefusalsConformanceTest, RuleC22RefusedCallsTakeNothing) {
   const Stream stream = NewStream();
   const std::size_t before = FreeBytes();
@@ -209,7 +209,7 @@ TEST_P(CaptureRefusalsConformanceTest, RuleC18NoModeIsRefused) {
   EXPECT_EQ(mode, static_cast<CaptureMode>(7));
 }
 
-// C20: they run, and are no part of the graph.
+// C20: they run, and are not part of the graph.
 TEST_P(CaptureRefusalsConformanceTest, RuleC20OtherStreamsGoOn) {
   for (const CaptureMode mode : kCaptureModes) {
     const Stream stream = NewStream();
@@ -235,7 +235,8 @@ TEST_P(CaptureRefusalsConformanceTest, RuleC20OtherStreamsGoOn) {
   }
 }
 
-// C21: what a relaxed thread allocates is there at once and at each replay.
+// C21: memory that a relaxed thread allocates exists at once, and at each
+// replay.
 TEST_P(CaptureRefusalsConformanceTest, T39AllocationByARelaxedThread) {
   const Stream stream = NewStream();
   DevicePtr ptr = 0;
@@ -254,7 +255,7 @@ TEST_P(CaptureRefusalsConformanceTest, T39AllocationByARelaxedThread) {
   }
 }
 
-// Whether a capture of one device refuses calls about another.
+// Whether a capture of one device refuses calls on another.
 TEST_P(CaptureRefusalsConformanceTest, RuleC17PinsCallsAboutOtherDevices) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   const Stream stream = NewStream();

@@ -44,7 +44,7 @@ TEST_P(CaptureConformanceTest, T19EndWithoutBeginIsRefused) {
   EXPECT_FALSE(graph);
 }
 
-// The device keeps its promise: what it refuses has changed nothing.
+// The device keeps its promise: a refused call has no effect.
 TEST_P(CaptureConformanceTest, T19EndIntoNothingIsRefused) {
   const Stream stream = NewStream();
   Begin(stream);
@@ -75,8 +75,8 @@ TEST_P(CaptureConformanceTest, RuleC1EarlierWorkStillRuns) {
   ExpectWords(ptr, kBlockBytes, kFirst);
 }
 
-// Work after the capture is ordered behind work before it, not behind what was
-// captured.
+// Work after the capture is ordered behind work before it, not behind captured
+// work.
 TEST_P(CaptureConformanceTest, RuleC1StreamGoesOnAfterTheCapture) {
   const Stream stream = NewStream();
   const DevicePtr ptr = NewMemory(kBlockBytes);
@@ -161,7 +161,7 @@ TEST_P(CaptureConformanceTest, T20AnEmptyCaptureIsAGraph) {
   Replay(NewExec(Capture(stream, [] {})), 2);
 }
 
-// C25: operands are addresses; what is there is read by each replay.
+// C25: operands are addresses; each replay reads their current content.
 TEST_P(CaptureConformanceTest, RuleC25HostMemoryIsReadByEachReplay) {
   const Stream stream = NewStream();
   const DevicePtr ptr = NewMemory(kBlockBytes);
@@ -176,8 +176,8 @@ TEST_P(CaptureConformanceTest, RuleC25HostMemoryIsReadByEachReplay) {
   }
 }
 
-// C3 by each thread mode: only a relaxed capture may end elsewhere. The end is
-// refused, and the capture is over.
+// C3 for each thread mode: only a relaxed capture may end in another thread.
+// Otherwise the end is refused, and the capture is over.
 TEST_P(CaptureConformanceTest, T25CaptureEndsInItsThread) {
   for (const CaptureMode mode :
        {CaptureMode::kGlobal, CaptureMode::kThreadLocal}) {

@@ -1,4 +1,4 @@
-// Captures that are steered by hand: cuda_semantics.md C13 and T40, T41.
+// Captures with explicit dependencies: cuda_semantics.md C13 and T40, T41.
 
 #include <atomic>
 #include <vector>
@@ -10,7 +10,8 @@ namespace {
 
 class CaptureToGraphConformanceTest : public CaptureFixture {
  protected:
-  // Skips where a capture cannot go on in a graph, as with old drivers.
+  // Skips if a capture into an existing graph is not supported, as in old
+  // drivers.
   void SetUp() override {
     CaptureFixture::SetUp();
     if (IsSkipped()) return;
@@ -28,7 +29,7 @@ class CaptureToGraphConformanceTest : public CaptureFixture {
         CaptureMode::kRelaxed);
   }
 
-  // The graph, which is not a new one.
+  // The graph, which is the given one.
   Graph EndTo(const Stream& stream) {
     Graph graph;
     EXPECT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
@@ -88,7 +89,7 @@ TEST_P(CaptureToGraphConformanceTest, T40NodesOfAnotherGraphAreRefused) {
   EXPECT_EQ(StatusOf(stream), CaptureStatus::kNone);
 }
 
-// C13 has it that it may not be used until the end; drivers do not mind.
+// C13 forbids its use until the end; drivers do not check.
 TEST_P(CaptureToGraphConformanceTest, RuleC13UnfinishedGraphCanBeInstantiated) {
   const Stream stream = NewStream();
   const Graph graph = NewGraph();
@@ -122,7 +123,7 @@ TEST_P(CaptureToGraphConformanceTest, T41AddingDependencies) {
   ExpectPredecessors(third, {first, second});
 }
 
-// C4: what is taken out of the dependencies is no fork that has to join.
+// C4: a removed dependency is no fork that must join.
 TEST_P(CaptureToGraphConformanceTest, T41ReplacedDependenciesNeedNotJoin) {
   const Stream stream = NewStream();
   const DevicePtr ptr = NewMemory(kBlockBytes);

@@ -1,5 +1,5 @@
-// What a seed decides and what it must not, and what a large device costs:
-// cuda_semantics.md T87, T89, T90.
+// The influence of a seed, and the cost of a large device: cuda_semantics.md
+// T87, T89, T90.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kSteps = 400;
 
-// All that an observer sees of a program, as text.
+// Everything that an observer sees of a program, as text.
 std::string TraceOf(const PlatformOptions& options) {
   SimPlatform platform(options);
   std::ostringstream trace;
@@ -50,8 +50,8 @@ void WriteAll(int fd, const std::string& text) {
   }
 }
 
-// What `make` returns in a child process: identities are unique for the life of
-// a process, so two traces of one process differ in them.
+// The result of `make` in a child process. Identities are unique in a process,
+// so two traces of one process differ in them.
 std::string InChild(const std::function<std::string()>& make) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return "no pipe";
@@ -144,7 +144,7 @@ std::size_t ResidentKibibytes() {
   return 0;
 }
 
-// The same for MemAlloc is in sim_device_memory_test.cc.
+// The test for MemAlloc is in sim_device_memory_test.cc.
 TEST(LargeDeviceTest, T90AMillionPoolBlocksOf80GiBLeaveTheHostItsMemory) {
   constexpr int kBlocks = 1'000'000;
   PlatformOptions options;

@@ -46,7 +46,7 @@ TEST_P(EventConformanceTest, T2PollingComesToAnEnd) {
   EXPECT_EQ(device().StreamQuery(stream), Status::kSuccess);
 }
 
-// E1: a record takes what is in the stream, not what comes later.
+// E1: a record covers the work in the stream, and no later work.
 TEST_P(EventConformanceTest, T2LaterWorkLeavesTheEventComplete) {
   const Event event = NewEvent();
   const Stream stream = NewStream();
@@ -60,7 +60,7 @@ TEST_P(EventConformanceTest, T2LaterWorkLeavesTheEventComplete) {
   }
 }
 
-// E2: a query is about the latest record.
+// E2: a query concerns the latest record.
 TEST_P(EventConformanceTest, T3QueryIsAboutTheLatestRecord) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
   const Event event = NewEvent();
@@ -112,7 +112,7 @@ TEST_P(EventConformanceTest, T4RecordTakesAnEventOfTheStreamsDevice) {
             Status::kInvalidResourceHandle);
 }
 
-// E4: unlike a record, a wait may name any device's event.
+// E4: unlike a record, a wait accepts an event of any device.
 TEST_P(EventConformanceTest, T4WaitTakesAnEventOfAnyDevice) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   const Event event = NewEvent(1);
@@ -182,7 +182,7 @@ TEST_P(EventConformanceTest, RuleE8LegacyRecordLeavesOutNonBlockingStreams) {
   EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);
 }
 
-// E6: what a destroyed stream was asked for stays to be asked about.
+// E6: an event recorded in a destroyed stream can still be queried.
 TEST_P(EventConformanceTest, RuleE6EventOutlivesItsStream) {
   const Event event = NewEvent();
   Stream stream;

@@ -1,5 +1,5 @@
-// Memory that is not there, the errors that stay, and injected failures:
-// cuda_semantics.md §6.4 and T64, T71, T75, T85, T86.
+// Missing memory, sticky errors, and injected failures: cuda_semantics.md §6.4
+// and T64, T71, T75, T85, T86.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Work that may not access its memory spoils a GPU for the whole process.
+// Work without access to its memory breaks a GPU for the whole process.
 class StickyErrorConformanceTest : public VirtualMemoryFixture {
  protected:
   void SetUp() override {
@@ -23,13 +23,13 @@ class StickyErrorConformanceTest : public VirtualMemoryFixture {
     STRATA_REQUIRE(sim() != nullptr, kNeedsSimulation);
   }
 
-  // Checks that device 0 is spoilt.
+  // Expects that device 0 is broken.
   void ExpectIllegalAddress() {
     EXPECT_EQ(device().Synchronize(), Status::kIllegalAddress);
     GiveUpDevices();
   }
 
-  // Has device 0 write to a mapping that it has no right to.
+  // Makes device 0 write to a mapping without access.
   void SpoilDevice(const Stream& stream) {
     Write(NewMapping(granule()), granule(), kFirst, stream);
     ExpectIllegalAddress();
@@ -62,7 +62,7 @@ TEST_P(StickyErrorConformanceTest, RuleH13WorkNeedsPeerAccess) {
   ExpectIllegalAddress();
 }
 
-// H13: access goes one way.
+// H13: access has one direction.
 TEST_P(StickyErrorConformanceTest, RuleH13PeerAccessGoesOneWay) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   ASSERT_EQ(device(1).EnablePeerAccess(0), Status::kSuccess);
@@ -72,7 +72,7 @@ TEST_P(StickyErrorConformanceTest, RuleH13PeerAccessGoesOneWay) {
   ExpectIllegalAddress();
 }
 
-// H13: peer access is about MemAlloc's memory only.
+// H13: peer access applies to memory of MemAlloc only.
 TEST_P(StickyErrorConformanceTest, RuleH13PeerAccessLeavesMappingsOut) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   ASSERT_EQ(device(0).EnablePeerAccess(1), Status::kSuccess);
@@ -86,7 +86,7 @@ TEST_P(StickyErrorConformanceTest, RuleH13PeerAccessLeavesMappingsOut) {
   ExpectIllegalAddress();
 }
 
-// P10: nor about memory of pools.
+// P10: nor does it apply to memory of pools.
 TEST_P(StickyErrorConformanceTest, RuleP10PeerAccessLeavesPoolsOut) {
   STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
   ASSERT_EQ(device(0).EnablePeerAccess(1), Status::kSuccess);
@@ -115,7 +115,7 @@ TEST_P(StickyErrorConformanceTest, T75UnmappedUnderPendingWork) {
   ExpectIllegalAddress();
 }
 
-// H4: the wait that the caller owes makes the same calls right.
+// H4: the same calls are correct with the wait that the caller owes.
 TEST_P(StickyErrorConformanceTest, T75UnmappedAfterTheWork) {
   const DevicePtr range = NewRange(granule());
   ASSERT_EQ(device().MapRange(range, granule(), 0, NewHandle(granule())),
@@ -129,7 +129,7 @@ TEST_P(StickyErrorConformanceTest, T75UnmappedAfterTheWork) {
   EXPECT_EQ(device().Synchronize(), Status::kSuccess);
 }
 
-// H7: every later call fails, whatever it is about.
+// H7: every later call fails, on any object.
 TEST_P(StickyErrorConformanceTest, RuleH7EveryLaterCallFails) {
   const Event event = NewEvent();
   const Stream stream = NewStream();
@@ -177,8 +177,8 @@ class InjectionConformanceTest : public VirtualMemoryFixture {
  protected:
   SimDevice& simulated() { return sim()->sim_device(0); }
 
-  // Makes a call, and once more if it failed: the failure must have changed
-  // nothing, and must not come back. Returns whether the first one failed.
+  // Makes a call, and repeats it if it failed. The failure must have no effect
+  // and must not recur. Returns true if the first call failed.
   bool FailsOnce(const std::function<Status()>& call) {
     const FaultedState state(sim());
     const std::string before = state.Snapshot();
@@ -188,8 +188,8 @@ class InjectionConformanceTest : public VirtualMemoryFixture {
     return true;
   }
 
-  // An allocation, and a range that grows by mapping chunk after chunk.
-  // Returns how many calls failed.
+  // An allocation, and a range that grows chunk by chunk. Returns the number of
+  // failed calls.
   int GrowAndShrink() {
     constexpr std::size_t kChunks = 3;
     const AccessDescriptor both{{Location::Kind::kDevice, 0},

@@ -33,7 +33,7 @@ TEST_P(GraphMemoryConformanceTest, T59MemoryOfAGraphIsThereAtEachReplay) {
   }
 }
 
-// P14: what a launch leaves allocated is in the next one's way.
+// P14: memory that a launch leaves allocated blocks the next launch.
 TEST_P(GraphMemoryConformanceTest, T59SecondLaunchNeedsTheMemoryFreed) {
   DevicePtr ptr = 0;
   const GraphExec exec = NewExec(Escaping(&ptr));
@@ -68,7 +68,7 @@ TEST_P(GraphMemoryConformanceTest, T60OneExecAtATime) {
   Replay(NewExec(graph));
 }
 
-// P14 and C16: a stream's memory is not a graph's to free.
+// P14 and C16: a graph may not free memory of a stream.
 TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
   const Stream other = NewStream();
   const DevicePtr ptr = Take(other);
@@ -81,7 +81,7 @@ TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
   Give(ptr, other);
 }
 
-// A bad free leaves the capture alone.
+// A wrong free does not affect the capture.
 TEST_P(GraphMemoryConformanceTest, RuleC16MemoryOfNoPoolIsNotFreedByAGraph) {
   const DevicePtr ptr = NewMemory(kBlockBytes);
   std::atomic<int>* const runs = NewCounter();
@@ -140,7 +140,7 @@ TEST_P(GraphMemoryConformanceTest, RuleP14AnotherGraphFreesEscapingMemory) {
   ExpectWords(result, kBlockBytes, kFirst);
 }
 
-// P15: whoever has the address has the memory.
+// P15: the holder of the address may use the memory.
 TEST_P(GraphMemoryConformanceTest, T61EscapingMemoryOutlivesItsGraph) {
   const DevicePtr result = NewMemory(kBlockBytes);
   Begin(stream_);
@@ -254,7 +254,7 @@ TEST_P(GraphMemoryConformanceTest, RuleP16TrimLeavesMemoryInUse) {
   ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
 }
 
-// P17: the stream that frees is a part of the capture like any other.
+// P17: the freeing stream is part of the capture.
 TEST_P(GraphMemoryConformanceTest, RuleP17DanglingFreeFailsTheEnd) {
   const Stream fork = NewStream();
   const Event event = NewEvent();
@@ -265,7 +265,7 @@ TEST_P(GraphMemoryConformanceTest, RuleP17DanglingFreeFailsTheEnd) {
   ExpectEnd(stream_, Status::kStreamCaptureUnjoined);
 }
 
-// C33: a capture that fails has allocated nothing.
+// C33: a failed capture has allocated nothing.
 TEST_P(GraphMemoryConformanceTest, RuleC33FailedCaptureTakesNoMemory) {
   const std::size_t before = FreeBytes();
   Begin(stream_);
@@ -276,7 +276,7 @@ TEST_P(GraphMemoryConformanceTest, RuleC33FailedCaptureTakesNoMemory) {
   ExpectFreeBytes(before);
 }
 
-// The memory of a graph that is never launched is addresses alone.
+// The memory of a graph that is never launched consists of addresses only.
 TEST_P(GraphMemoryConformanceTest, RuleP13CaptureTakesNoMemory) {
   const std::size_t before = FreeBytes();
   const Graph graph = Closed(kLargeBytes);

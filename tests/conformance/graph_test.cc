@@ -11,7 +11,7 @@ namespace {
 
 class GraphConformanceTest : public CaptureFixture {
  protected:
-  // A graph that stores `word` at `ptr`, in a capture of its own.
+  // A graph that stores `word` at `ptr`, from a separate capture.
   Graph Writing(DevicePtr ptr, std::uint64_t word, bool slow = false) {
     const Stream stream = NewStream();
     return Capture(stream, [&] {
@@ -24,7 +24,7 @@ class GraphConformanceTest : public CaptureFixture {
 INSTANTIATE_TEST_SUITE_P(Devices, GraphConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-// What a graph's host functions see of how many of its launches are running.
+// The number of running launches, as seen by the graph's host functions.
 struct Inside {
   std::atomic<int> now{0};
   std::atomic<int> most{0};
@@ -40,7 +40,7 @@ void Enter(void* argument) {
 
 void Leave(void* argument) { --static_cast<Inside*>(argument)->now; }
 
-// C24: whatever streams they are in, and whichever branch takes longest.
+// C24: for any streams, and for any longest branch.
 TEST_P(GraphConformanceTest, T42LaunchesOfOneExecNeverOverlap) {
   const Stream origin = NewStream();
   const Stream fork = NewStream();
@@ -182,8 +182,8 @@ TEST_P(GraphConformanceTest, RuleC27DestroyedHandlesAreRefused) {
   EXPECT_FALSE(other);
 }
 
-// Branches run in whatever order; what joins them sees both, whichever takes
-// longer.
+// Branches run in any order. The node that joins them sees the results of both,
+// whichever takes longer.
 TEST_P(GraphConformanceTest, RuleC24JoinsWaitForEachBranch) {
   const Stream origin = NewStream();
   const Stream fork = NewStream();
@@ -212,8 +212,8 @@ TEST_P(GraphConformanceTest, RuleC24JoinsWaitForEachBranch) {
   }
 }
 
-// C20, C24: an exec that is launched into a capture is a part of its graph.
-// C20 says that it becomes a node. No driver seen does that, in any mode.
+// C20, C24: an exec launched into a capture would become part of its graph. C20
+// says that it becomes a node. No known driver does that, in any mode.
 TEST_P(GraphConformanceTest, T46LaunchIntoACaptureIsRefused) {
   const Stream stream = NewStream();
   std::atomic<int>* const runs = NewCounter();
@@ -250,7 +250,7 @@ TEST_P(GraphConformanceTest, NothingIsNoArgument) {
   EXPECT_EQ(device().StreamCaptureInfo(stream, nullptr), Status::kInvalidValue);
 }
 
-// Addresses stay what they are; what is mapped behind them need not.
+// Addresses are fixed, but the memory mapped behind them may change.
 TEST_P(GraphConformanceTest, T74ReplaysFollowTheMapping) {
   STRATA_REQUIRE(device().caps().virtual_memory, "no virtual memory");
   std::size_t granule = 0;
@@ -281,7 +281,7 @@ TEST_P(GraphConformanceTest, T74ReplaysFollowTheMapping) {
   unmap();
   map(second);
   Replay(exec);
-  // It has written to the memory mapped now.
+  // It wrote to the memory mapped now.
   ExpectWords(range, granule, kFirst);
   unmap();
   EXPECT_EQ(device().ReleaseMemory(first), Status::kSuccess);

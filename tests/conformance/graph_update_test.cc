@@ -1,4 +1,4 @@
-// Graphs that take the place of others: cuda_semantics.md C28 and T45.
+// Graph updates: cuda_semantics.md C28 and T45.
 
 #include <atomic>
 #include <cstdint>
@@ -26,7 +26,7 @@ class GraphUpdateConformanceTest : public CaptureFixture {
     return Capture(stream_, [&] { Write(ptr, kBlockBytes, kFirst, stream_); });
   }
 
-  // An update of the exec of Writing(old_ptr) fails and changes nothing.
+  // An update of the exec of Writing(old_ptr) fails without effect.
   void ExpectNoUpdate(Graph graph) {
     const GraphExec exec = NewExec(Writing(old_ptr_));
     EXPECT_EQ(device().GraphExecUpdate(exec, graph),
@@ -80,7 +80,7 @@ TEST_P(GraphUpdateConformanceTest, T45UpdateChangesHostFunctions) {
   EXPECT_EQ(*new_runs, 1);
 }
 
-// The exec does not become the other graph's.
+// The exec does not depend on the other graph.
 TEST_P(GraphUpdateConformanceTest, T45OtherGraphMayGoAfterTheUpdate) {
   const GraphExec exec = NewExec(Writing(old_ptr_));
   Begin(stream_);
@@ -122,7 +122,7 @@ TEST_P(GraphUpdateConformanceTest, T45OtherKindsOfNodesAreNoUpdate) {
   }));
 }
 
-// The same nodes, in a chain and side by side.
+// Equal nodes, in a chain and in parallel.
 TEST_P(GraphUpdateConformanceTest, T45OtherEdgesAreNoUpdate) {
   const Stream fork = NewStream();
   const Event event = NewEvent();

@@ -1,5 +1,5 @@
-// What calls about mappings take on the host's clock, beside work and without:
-// recorded, never judged. The report of tools/gpu_check shows the figures.
+// Host time of mapping calls, with and without concurrent work: recorded, but
+// not checked. The report of tools/gpu_check shows the figures.
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +22,7 @@ constexpr std::size_t kHandleCounts[] = {1, 8, kMostHandles};
 
 using AccessList = std::vector<AccessDescriptor>;
 
-// The host's time of each call, by name.
+// Host time of each call, by name.
 class CallTimes {
  public:
   template <class Call>
@@ -34,13 +34,13 @@ class CallTimes {
     times_[name].push_back(std::chrono::nanoseconds(time).count());
   }
 
-  // Records the longest times, with "_most" behind each name.
+  // Records the longest times, with the suffix "_most".
   void RecordMost() const {
     for (const auto& [name, times] : times_) {
       RecordNs(name + "_most", *std::max_element(times.begin(), times.end()));
     }
   }
-  // Records the medians, with `what` behind each name, and forgets the times.
+  // Records the medians with the suffix `what`, and clears the times.
   void Record(const std::string& what) {
     for (auto& [name, times] : times_) {
       std::sort(times.begin(), times.end());
@@ -59,8 +59,7 @@ class CallTimes {
 
 class MappingCostConformanceTest : public VirtualMemoryFixture {
  protected:
-  // All that a strategy calls for a run of handles, from their creation to
-  // their release.
+  // All calls of a strategy for a series of handles, from creation to release.
   void MapAndUnmap(DevicePtr range, std::size_t count, const AccessList& access,
                    CallTimes& times) {
     std::vector<MemHandle> handles(count);
@@ -87,7 +86,7 @@ class MappingCostConformanceTest : public VirtualMemoryFixture {
     }
   }
 
-  // The same for a second mapping of memory that may be in use.
+  // Likewise for a second mapping of memory that may be in use.
   void MapAndUnmapAlias(DevicePtr range, MemHandle handle, CallTimes& times) {
     times.Time("map_alias",
                [&] { return device().MapRange(range, granule(), 0, handle); });
@@ -95,7 +94,7 @@ class MappingCostConformanceTest : public VirtualMemoryFixture {
                [&] { return device().UnmapRange(range, granule()); });
   }
 
-  // Launches pieces of work without memory, few at a time.
+  // Launches work without memory, a few pieces at a time.
   void Launch(const std::string& name, const Stream& stream, CallTimes& times) {
     constexpr int kLaunches = 500;
     constexpr int kMostPending = 50;
@@ -117,9 +116,9 @@ const AccessDescriptor kPeerAccess{{Location::Kind::kDevice, 1},
 INSTANTIATE_TEST_SUITE_P(Devices, MappingCostConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-// H4: `waits` counts the rounds after which the work was done, of 33. The work
-// of `same` uses memory of the same range, which the alias shows too; the work
-// of `other` uses other memory.
+// H4: `waits` counts the rounds, of 33, after which the work was complete. The
+// work of `same` uses memory of the same range, which the alias maps too. The
+// work of `other` uses other memory.
 TEST_P(MappingCostConformanceTest, RuleH4PinsMappingBesideWork) {
   const MemHandle used = NewHandle(granule());
   const DevicePtr range = NewRange((1 + kMostHandles) * granule());

@@ -1,5 +1,5 @@
-// Mappings and the right to access them: cuda_semantics.md §4 and T64, T66-T68,
-// T70, T71, T76. Work without that right is in faults_test.cc.
+// Mappings and access rights: cuda_semantics.md §4 and T64, T66-T68, T70, T71,
+// T76. Work without access is in faults_test.cc.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace {
 
 class MappingConformanceTest : public VirtualMemoryFixture {
  protected:
-  // A range of three granules, of which the one in the middle is not mapped.
+  // A range of three granules. The middle one is not mapped.
   DevicePtr NewHole() {
     const DevicePtr range = NewRange(3 * granule());
     const MemHandle memory = NewHandle(granule());
@@ -71,7 +71,7 @@ TEST_P(MappingConformanceTest, T67OneUnmapCoversAdjacentMappings) {
   EXPECT_EQ(device().UnmapRange(range, 2 * granule()), Status::kSuccess);
 }
 
-// V7, V13: whatever lies in the range goes.
+// V7, V13: every mapping in the range is removed.
 TEST_P(MappingConformanceTest, T67OneUnmapCoversHoles) {
   const DevicePtr range = NewHole();
   EXPECT_EQ(device().UnmapRange(range, 3 * granule()), Status::kSuccess);
@@ -167,9 +167,9 @@ TEST_P(MappingConformanceTest, T70AccessNeedsAMapping) {
             Status::kInvalidValue);
 }
 
-// A driver (580.159) refuses a hole at an end of the range, and takes one in
-// the middle: what lies behind it gets nothing, whatever the status. So the
-// simulated device refuses that, too.
+// A driver (580.159) refuses a hole at an end of the range, and accepts one in
+// the middle: mappings behind the hole get no access, whatever the status. So
+// the simulated device refuses that too.
 TEST_P(MappingConformanceTest, T70AccessReachesNothingBehindAHole) {
   const DevicePtr range = NewHole();
   const DevicePtr last = range + 2 * granule();
@@ -214,7 +214,7 @@ TEST_P(MappingConformanceTest, T71ReadOnlyMemoryCannotBeWritten) {
             Status::kInvalidValue);
 }
 
-// V8: work sees the mapping that was there when it was submitted.
+// V8: work sees the mapping at the time of its submission.
 TEST_P(MappingConformanceTest, T76WorkSeesAFreshMapping) {
   constexpr std::uint64_t kRounds = 1000;
   const std::size_t checked = 4096;
@@ -233,7 +233,7 @@ TEST_P(MappingConformanceTest, T76WorkSeesAFreshMapping) {
   ExpectWords(range, checked, kRounds - 1);
 }
 
-// V10: rights are each device's own.
+// V10: access rights are per device.
 TEST_P(MappingConformanceTest, RuleV10DevicesHaveRightsOfTheirOwn) {
   STRATA_REQUIRE(HasPeers(), kNeedsPeers);
   const DevicePtr range = NewMapping(granule());
@@ -246,7 +246,7 @@ TEST_P(MappingConformanceTest, RuleV10DevicesHaveRightsOfTheirOwn) {
   ExpectWords(range, granule(), kFirst, 1);
 }
 
-// V5: one range may hold memory of several devices.
+// V5: one range may contain memory of several devices.
 TEST_P(MappingConformanceTest, RuleV5ARangeHoldsSeveralDevicesMemory) {
   STRATA_REQUIRE(HasPeers(), kNeedsPeers);
   MemProperties of_second;

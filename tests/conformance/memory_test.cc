@@ -1,4 +1,4 @@
-// Memory that is handed out at once, on devices and on the host:
+// Memory that is allocated at once, on devices and on the host:
 // cuda_semantics.md §1.3 and T13-T17.
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TEST_P(MemoryConformanceTest, T16UnregisteringUnknownMemoryIsRefused) {
             Status::kHostMemoryNotRegistered);
 }
 
-// H9: only the start that was registered counts.
+// H9: only the registered start address is valid.
 TEST_P(MemoryConformanceTest, T16UnregisteringTheMiddleIsRefused) {
   std::vector<std::uint64_t> host(kHostWords);
   ASSERT_EQ(device().HostRegister(host.data(), kHostBytes, 0),
@@ -186,7 +186,8 @@ TEST_P(MemoryConformanceTest, RuleH12PointersTellWhatTheyAre) {
 
 TEST_P(MemoryConformanceTest, RuleH13PeerAccessIsEnabledOnce) {
   STRATA_REQUIRE(HasPeers(), kNeedsPeers);
-  // What earlier tests of this process enabled stays enabled on a GPU.
+  // Peer access enabled by earlier tests of this process stays enabled on a
+  // GPU.
   const Status first = device(0).EnablePeerAccess(1);
   EXPECT_TRUE(first == Status::kSuccess ||
               (sim() == nullptr && first == Status::kPeerAccessAlreadyEnabled));
@@ -218,7 +219,7 @@ TEST_P(MemoryConformanceTest, RuleH6PageableMemoryTravels) {
   ExpectRoundTrip(host);
 }
 
-// What is written after the call is not what is copied: staging has read it.
+// Writes after the call are not copied: staging has read the source.
 TEST_P(MemoryConformanceTest, RuleH6PageableSourceIsReadAtTheCall) {
   STRATA_REQUIRE(sim() != nullptr, "a driver need not have read it");
   std::vector<std::uint64_t> host(kHostWords, kFirst);
@@ -269,8 +270,8 @@ TEST_P(MemoryConformanceTest, RuleH6FillsReachPartOfAnAllocation) {
   ExpectWords(ptr + 8192, kBlockBytes - 8192, kFirst);
 }
 
-// H3, H5: freeing waits for pending work, also for what does not use the
-// memory. Nobody may rely on it: other devices need not.
+// H3, H5: a free waits for pending work, even for unrelated work. Callers must
+// not rely on it: other devices need not wait.
 TEST_P(MemoryConformanceTest, RuleH3FreeingWaitsForTheDevice) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
   STRATA_REQUIRE(FreesWait(), kFreesDoNotWait);

@@ -1,5 +1,5 @@
-// Which freed block a stream-ordered pool gives to which stream:
-// cuda_semantics.md P4, P5 and T49-T53.
+// Reuse of freed blocks of a stream-ordered pool by streams: cuda_semantics.md
+// P4, P5 and T49-T53.
 
 #include "strata/tests/testing/pool_fixture.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 class PoolReuseConformanceTest : public PoolFixture {
  protected:
-  // Gets the work of `stream` done without waiting for it.
+  // Completes the work of `stream` without a wait for it.
   void Finish(const Stream& stream) {
     if (!PollingMakesProgress()) sim()->sim_device(0).StepAll();
     Status status = Status::kNotReady;
@@ -50,7 +50,7 @@ TEST_P(PoolReuseConformanceTest, T49BlocksHoldWhatIsWritten) {
   Give(ptr, stream);
 }
 
-// P2: the stream that frees need not be the one that allocated.
+// P2: the freeing stream may differ from the allocating stream.
 TEST_P(PoolReuseConformanceTest, T49AnOrderedStreamMayFree) {
   const MemPool pool = NewPool();
   const Stream owner = NewStream();
@@ -73,7 +73,7 @@ TEST_P(PoolReuseConformanceTest, T50OtherStreamsGetOtherBlocksWithoutAPolicy) {
   ExpectLeft(freed, pool, NewStream());
 }
 
-// P5: that the work is done does not count, however often the host asks.
+// P5: completed work does not matter, however often the host queries.
 TEST_P(PoolReuseConformanceTest, T50QueriesAreNoWaits) {
   const MemPool pool = NewPool();
   const Stream first = NewStream();
@@ -132,7 +132,7 @@ TEST_P(PoolReuseConformanceTest, T50AWaitForTheDeviceCounts) {
   ExpectTaken(freed, pool, NewStream());
 }
 
-// A wait for a stream that is itself behind the free.
+// A wait for a stream that is itself ordered behind the free.
 TEST_P(PoolReuseConformanceTest, T50AWaitForALaterStreamCounts) {
   const MemPool pool = NewPool();
   const Stream first = NewStream();
@@ -187,7 +187,7 @@ TEST_P(PoolReuseConformanceTest, T52EventsAreNotFollowedWithoutThePolicy) {
   ExpectLeft(freed, pool, second);
 }
 
-// An event that was recorded before the free proves nothing about it.
+// An event recorded before the free proves nothing about it.
 TEST_P(PoolReuseConformanceTest, T52AnEarlierEventIsNotFollowed) {
   const MemPool pool = NewPool();
   Set(pool, PoolAttribute::kReuseFollowEventDependencies, 1);
@@ -202,18 +202,19 @@ TEST_P(PoolReuseConformanceTest, T52AnEarlierEventIsNotFollowed) {
   ExpectLeft(ptr, pool, second);
 }
 
-// M10: whether blocks that a stream frees side by side are one before the host
-// waits. If so, who follows the first free alone gets neither.
+// M10: whether adjacent blocks freed by a stream are joined before a host wait.
+// If so, a stream that follows only the first free gets neither.
 TEST_P(PoolReuseConformanceTest, RuleM10PinsNeighboursOfOneStream) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
-  const MemPool pool = NewPool(kTakenBytes);  // which the two fill
+  const MemPool pool = NewPool(kTakenBytes);  // the two blocks fill it
   Set(pool, PoolAttribute::kReuseFollowEventDependencies, 1);
   const Stream first = NewStream();
   const Stream second = NewStream();
   const Event event = NewEvent();
   const DevicePtr one = Take(pool, first, kTakenBytes / 2);
   const DevicePtr other = Take(pool, first, kTakenBytes / 2);
-  LongWork(first);  // else the pool might give all of it back and grow anew
+  LongWork(
+      first);  // otherwise the pool might release everything and grow again
   Give(one, first);
   ASSERT_EQ(device().EventRecord(event, first, 0), Status::kSuccess);
   Give(other, first);

@@ -22,7 +22,7 @@ TEST_P(PoolConformanceTest, T54ZeroThresholdGivesMemoryBackAtASynchronize) {
   EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 0u);
 }
 
-// P5, P6: that the work is done is not enough.
+// P5, P6: completed work is not enough.
 TEST_P(PoolConformanceTest, T54ZeroThresholdKeepsWhatNobodyHasWaitedFor) {
   const MemPool pool = NewPool();
   Set(pool, PoolAttribute::kReleaseThreshold, 0);
@@ -63,7 +63,7 @@ TEST_P(PoolConformanceTest, T54TrimEmptiesAnIdlePool) {
   ExpectFreeBytes(before);
 }
 
-// P8: what is to be kept is kept.
+// P8: trim keeps the requested bytes.
 TEST_P(PoolConformanceTest, T54TrimKeepsWhatItIsTold) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();
@@ -99,7 +99,7 @@ TEST_P(PoolConformanceTest, T55HighMarksCanOnlyBeReset) {
             Get(pool, PoolAttribute::kUsedCurrent));
 }
 
-// P7: the present values are not to be written at all.
+// P7: the current values are read-only.
 TEST_P(PoolConformanceTest, T55CurrentValuesCannotBeSet) {
   const MemPool pool = NewPool();
   EXPECT_EQ(device().PoolSetAttribute(pool, PoolAttribute::kUsedCurrent, 0),
@@ -138,7 +138,7 @@ TEST_P(PoolConformanceTest, T57BlocksCanBeFreedAtOnce) {
   const DevicePtr ptr = Take(pool, stream);
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
-  // A driver (580.159) counts it as used for as long as the pool exists.
+  // A driver (580.159) counts it as used while the pool exists.
   if (sim() != nullptr) {
     EXPECT_EQ(Get(pool, PoolAttribute::kUsedCurrent), 0u);
   }
@@ -257,7 +257,7 @@ TEST_P(PoolConformanceTest, RuleP11ExportNeedsAShareType) {
             Status::kInvalidValue);
 }
 
-// Memory that a pool keeps is found for who else needs it.
+// Other users can allocate the idle memory of a pool.
 TEST_P(PoolConformanceTest, RuleP12AllocationsTakeWhatPoolsKeep) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();

@@ -48,7 +48,7 @@ class SharingConformanceTest : public VirtualMemoryFixture {
 INSTANTIATE_TEST_SUITE_P(Devices, SharingConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-// The other process of the tests below. Its memory ends with it.
+// The other process of the tests below. Its memory ends with the process.
 TEST_P(SharingConformanceTest, DISABLED_Importer) {
   PeerSocket socket(PeerSocket::FromParent());
   Shareable shareable;
@@ -99,7 +99,7 @@ TEST_P(SharingConformanceTest, V4MemoryLivesAsLongAsAnImportOfAnotherProcess) {
   ASSERT_EQ(device().UnmapRange(range, granule()), Status::kSuccess);
   ASSERT_EQ(device().ReleaseMemory(handle), Status::kSuccess);
   EXPECT_EQ(FreeBytes(), free_bytes - granule());
-  // Also if the process ends without a word.
+  // Also if the process ends without notice.
   importer.Kill();
   EXPECT_EQ(FreeBytes(), free_bytes);
 }

@@ -34,7 +34,7 @@ TEST_P(StreamConformanceTest, T5LegacyCopyRunsBetweenTheWritesAroundIt) {
   ExpectWords(source, kBlockBytes, kSecond);
 }
 
-// S4: ordering on the device is not a wait of the host.
+// S4: ordering on the device is no wait of the host.
 TEST_P(StreamConformanceTest, T5LegacyWorkIsPendingBehindABlockingStream) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
   const DevicePtr ptr = NewMemory(kBlockBytes);
@@ -189,7 +189,7 @@ TEST_P(StreamConformanceTest, T10WaitingForOneStreamLeavesTheOthers) {
   EXPECT_EQ(device().StreamQuery(slow), Status::kNotReady);
 }
 
-// H1: the legacy stream's handle stands for the blocking streams as well.
+// H1: a wait for the legacy stream covers the blocking streams too.
 TEST_P(StreamConformanceTest, T10LegacySynchronizeCoversBlockingStreams) {
   const Stream stream = NewStream(kStreamDefault);
   LongWork(stream);
@@ -207,13 +207,13 @@ TEST_P(StreamConformanceTest, T10SynchronizeIsForOneDevice) {
   EXPECT_EQ(device(1).StreamQuery(stream), Status::kNotReady);
 }
 
-// What a host function finds.
+// Observations of a host function.
 struct HostCall {
   const volatile std::uint64_t* word = nullptr;
   Device* device = nullptr;
   int runs = 0;
   std::uint64_t seen = 0;
-  Status status = Status::kSuccess;  // of a device call made in it
+  Status status = Status::kSuccess;  // of a device call inside it
 };
 
 void LookAtWord(void* argument) {
@@ -293,7 +293,7 @@ TEST_P(StreamConformanceTest, T12WaitOrdersWorkAcrossDevices) {
   ExpectWords(target, kBlockBytes, kFirst, 1);
 }
 
-// S1, R2: a chain of waits over many streams keeps every step's order.
+// S1, R2: a chain of waits over many streams preserves the order of all steps.
 TEST_P(StreamConformanceTest, T12WaitsFormChains) {
   constexpr int kSteps = 8;
   const DevicePtr ptr = NewMemory(kBlockBytes);

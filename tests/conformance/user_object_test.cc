@@ -1,4 +1,4 @@
-// Objects that live as long as graphs: cuda_semantics.md C29 and T43, T44.
+// Objects with the lifetime of graphs: cuda_semantics.md C29 and T43, T44.
 
 #include <atomic>
 #include <thread>
@@ -18,7 +18,7 @@ class UserObjectConformanceTest : public CaptureFixture {
     stream_ = NewStream();
   }
 
-  // An object with one reference, which counts its end in `ended`.
+  // An object with one reference. Its end increments `ended`.
   UserObject NewObject() {
     UserObject object;
     const HostFunction end = [](void* argument) {
@@ -29,7 +29,7 @@ class UserObjectConformanceTest : public CaptureFixture {
     return object;
   }
 
-  // A graph of long work, whose life ends with the caller.
+  // A graph of long work; the caller destroys it.
   Graph SlowGraph() {
     Begin(stream_);
     LongWork(stream_);
@@ -38,7 +38,7 @@ class UserObjectConformanceTest : public CaptureFixture {
     return graph;
   }
 
-  // A graph that has the only reference to a new object.
+  // A graph that holds the only reference to a new object.
   Graph GraphWithObject() {
     const Graph graph = SlowGraph();
     EXPECT_EQ(device().GraphRetainUserObject(graph, NewObject(), true),
@@ -62,7 +62,7 @@ class UserObjectConformanceTest : public CaptureFixture {
     EXPECT_EQ(device().UserObjectRelease(object), Status::kSuccess);
   }
 
-  // No call waits for the end of an object: asks until it came, or far longer
+  // No call waits for the end of an object: polls until the end, for far longer
   // than it may take.
   void ExpectEnded() {
     for (int i = 0; i < 1'000'000 && *ended_ == 0; ++i) {
@@ -147,7 +147,7 @@ TEST_P(UserObjectConformanceTest, RuleC29TwoGraphsShareAnObject) {
   ExpectEnded();
 }
 
-// The graph of a capture under way can be given an object (C11).
+// Objects can be added to the graph of an active capture (C11).
 TEST_P(UserObjectConformanceTest, RuleC29CapturedGraphTakesObjects) {
   const UserObject object = NewObject();
   Begin(stream_);
@@ -163,7 +163,7 @@ TEST_P(UserObjectConformanceTest, RuleC29CapturedGraphTakesObjects) {
   ExpectEnded();
 }
 
-// C33: a capture that fails leaves nothing behind.
+// C33: a failed capture leaves no state.
 TEST_P(UserObjectConformanceTest, RuleC29FailedCaptureLetsItsObjectsGo) {
   const UserObject object = NewObject();
   Begin(stream_);
@@ -190,7 +190,7 @@ TEST_P(UserObjectConformanceTest, T43ObjectOutlivesTheLaunchesUnderWay) {
   ExpectEnded();
 }
 
-// C28: an update takes the other graph's objects in place of the exec's own.
+// C28: an update replaces the objects of the exec by those of the other graph.
 TEST_P(UserObjectConformanceTest, RuleC29UpdateLetsTheOldObjectsGo) {
   const Graph old_graph = GraphWithObject();
   const GraphExec exec = Instantiate(old_graph);
@@ -215,7 +215,7 @@ TEST_P(UserObjectConformanceTest, RuleC29UpdatedExecHoldsTheNewObjects) {
   ExpectEnded();
 }
 
-// The end of an object may not call the device (S11).
+// The destructor of an object may not call the device (S11).
 TEST_P(UserObjectConformanceTest, RuleC29EndsMayNotCallTheDevice) {
   STRATA_REQUIRE(sim() != nullptr, "a driver may lock up");
   struct Call {

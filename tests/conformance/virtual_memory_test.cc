@@ -44,7 +44,7 @@ TEST_P(VirtualMemoryConformanceTest, T63MappingsAreAligned) {
   }
 }
 
-// V5: a mapping is the whole memory.
+// V5: a mapping covers the whole memory of the handle.
 TEST_P(VirtualMemoryConformanceTest, T63NoPartOfTheMemoryCanBeMapped) {
   const DevicePtr range = NewRange(4 * granule());
   const MemHandle memory = NewHandle(2 * granule());
@@ -75,7 +75,7 @@ TEST_P(VirtualMemoryConformanceTest, T63MappingsBeginAtTheMemorysStart) {
   }
 }
 
-// V5: what is wrong with the part is said before the address is looked at.
+// V5: errors of the part are reported before errors of the address.
 TEST_P(VirtualMemoryConformanceTest, T63APartIsRefusedWhereverItIsToGo) {
   const DevicePtr range = NewRange(4 * granule());
   const MemHandle memory = NewHandle(2 * granule());
@@ -199,7 +199,7 @@ TEST_P(VirtualMemoryConformanceTest, T73AnImportIsTheSameMemory) {
   ExpectWords(second, granule(), kFirst);
 }
 
-// V11: what is to be shared must have been made for it.
+// V11: shared memory must be created as shareable.
 TEST_P(VirtualMemoryConformanceTest, T73ExportNeedsAShareType) {
   STRATA_REQUIRE(device().caps().share_fd, "memory cannot be shared");
   const MemHandle memory = NewHandle(granule());

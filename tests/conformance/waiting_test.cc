@@ -1,4 +1,5 @@
-// docs/gpu/waiting.md lists what only a GPU can say: it has to stay true.
+// docs/gpu/waiting.md lists the questions that only a GPU can answer. The list
+// must stay correct.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace strata {
 namespace {
 
-// The names of this program's tests that record what a GPU does.
+// The names of this program's tests that record the behaviour of a GPU.
 std::set<std::string> PinningTests() {
   std::set<std::string> names;
   const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
@@ -26,7 +27,7 @@ std::set<std::string> PinningTests() {
   return names;
 }
 
-// Those that the first column of a table of the document names.
+// The tests in the first column of a table of the document.
 std::set<std::string> DocumentedTests() {
   std::set<std::string> names;
   std::ifstream file(STRATA_SOURCE_DIR "/docs/gpu/waiting.md");

@@ -11,9 +11,9 @@
 
 namespace strata {
 
-// One allocator that the contract suite is run on.
+// One allocator under the contract suite.
 struct ContractCase {
-  // Which layer of the place is the outermost one.
+  // The outermost layer under test.
   enum class Part { kSystem, kChunkPool, kChain };
 
   std::string name;
@@ -43,7 +43,7 @@ inline ContractCase StrategyCase(const std::string& name,
   return result;
 }
 
-// The settings of auto_growth that lead through other code.
+// Settings of auto_growth that lead through other code.
 inline std::vector<ContractCase> AutoGrowthCases() {
   ContractCase exact = StrategyCase("auto_growth_exact", "auto_growth");
   exact.options.strategy_options.auto_growth_chunk_rule = "exact";
@@ -62,7 +62,7 @@ inline std::vector<ContractCase> AutoGrowthCases() {
   return {exact, chunks, pools, idle, miss, host};
 }
 
-// The settings of cuda_malloc_async that lead through other code.
+// Settings of cuda_malloc_async that lead through other code.
 inline std::vector<ContractCase> CudaMallocAsyncCases() {
   ContractCase off = StrategyCase("cuda_malloc_async_off", "cuda_malloc_async");
   off.options.strategy_options.front_cache = "off";
@@ -75,7 +75,7 @@ inline std::vector<ContractCase> CudaMallocAsyncCases() {
   return {off, bins, small};
 }
 
-// The settings of pool that lead through other code.
+// Settings of pool that lead through other code.
 inline std::vector<ContractCase> PoolCases() {
   ContractCase pow2 = StrategyCase("pool_pow2", "pool");
   pow2.options.strategy_options.pool_rounder = "pow2";
@@ -123,7 +123,7 @@ inline std::vector<ContractCase> ContractCases() {
       whole.name =
           "default_" + strategy + "_" + place.substr(0, place.find(':'));
       cases.push_back(whole);
-      // The same with every byte that the chain touches watched.
+      // Likewise, and the guard watches every byte of the chain.
       whole.name.insert(0, "guarded_");
       whole.options.decorators.guard = true;
       whole.options.data = "backed";

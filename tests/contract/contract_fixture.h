@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// One freshly built allocator and the place below it.
+// A newly built allocator and the place below it.
 struct Subject {
   explicit Subject(const ContractCase& contract_case)
       : place(contract_case.options) {
@@ -32,7 +32,8 @@ struct Subject {
     }
   }
 
-  // The layer whose numbers Allocator::stats() of the outermost one shows.
+  // The layer that provides the numbers of Allocator::stats() of the outermost
+  // one.
   const Allocator& Counter() const {
     const Allocator* layer = top.get();
     for (std::string name = layer->name();
@@ -66,7 +67,7 @@ class ContractTest : public ::testing::TestWithParam<ContractCase> {
   std::optional<Subject> subject_{std::in_place, GetParam()};
 };
 
-// What must be the same before and after a call that failed.
+// The state that a failed call must not change.
 struct Snapshot {
   explicit Snapshot(const Subject& subject)
       : stats(subject.top->stats()),

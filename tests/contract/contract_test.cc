@@ -1,4 +1,4 @@
-// What every allocator promises to one thread (allocator.h, allocation.h).
+// The contract of every allocator for one thread (allocator.h, allocation.h).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST_P(ContractTest, ReleaseKeepsLiveMemory) {
   allocator().Release();
   LiveRanges ranges;
   ASSERT_TRUE(ranges.Add(*kept));
-  // The device refuses to touch memory that is not allocated.
+  // The device refuses access to memory that is not allocated.
   if (kept->place().kind == PlaceKind::kDevice) {
     EXPECT_EQ(device().MemsetAsync(AddressOf(kept), 1, kept->size(),
                                    device().LegacyStream()),
@@ -159,7 +159,8 @@ TEST_P(ContractTest, ReleaseKeepsLiveMemory) {
   EXPECT_TRUE(ranges.Add(*next));
 }
 
-// What a layer's stats() must say; a layer fills in what it knows (stats.h).
+// The expected stats() of a layer. A layer fills in the fields that it knows
+// (stats.h).
 void ExpectCounts(const Subject& subject,
                   const std::vector<AllocationPtr>& live,
                   std::uint64_t allocations, std::uint64_t peak) {
@@ -220,7 +221,7 @@ TEST_P(ContractTest, CountsExactly) {
   }
 }
 
-// Also where a layer asks for more, to move the address.
+// Also if a layer requests more to align the address.
 TEST_P(ContractTest, CountsWhatWasAskedForWithAnyAlignment) {
   const std::string name = subject().Counter().name();
   if (name == "chunk_pool" || IsAutoGrowth(name)) {
@@ -228,7 +229,7 @@ TEST_P(ContractTest, CountsWhatWasAskedForWithAnyAlignment) {
   }
   const Request request{1000, std::min(allocator().max_alignment(),
                                        static_cast<std::size_t>(8192))};
-  for (int i = 0; i < 3; ++i) {  // what is kept serves the later ones
+  for (int i = 0; i < 3; ++i) {  // cached memory serves the later ones
     const AllocationPtr live = allocator().Allocate(request);
     EXPECT_EQ(allocator().stats().requested_bytes, 1000U);
   }
@@ -269,7 +270,7 @@ TEST_P(ContractTest, ExhaustionIsOutOfMemoryAndRecovers) {
   EXPECT_NE(allocator().Allocate(Mebibytes(5)), nullptr);
 }
 
-// Those that a new subject makes with this, if none fails.
+// The device calls that `act` makes on a new subject without a failure.
 template <class Act>
 std::vector<DeviceCall> CallsOf(Act act) {
   Subject on(ContractTest::GetParam());
@@ -282,7 +283,7 @@ std::vector<DeviceCall> CallsOf(Act act) {
   return calls;
 }
 
-// Fails, one run each, every device call that an allocation makes.
+// Fails every device call of an allocation, one per run.
 TEST_P(ContractTest, AFailedDeviceCallLeavesEverythingAsItWas) {
   const auto allocate = [](Subject& on) {
     Failure failure;
@@ -307,8 +308,8 @@ TEST_P(ContractTest, AFailedDeviceCallLeavesEverythingAsItWas) {
   }
 }
 
-// The same for freeing everything: what a failed call keeps for later goes with
-// the next Release.
+// Likewise for the free of everything: objects kept after a failed call are
+// released by the next Release.
 TEST_P(ContractTest, AFailedDeviceCallDuringAFreeLosesNothing) {
   for (const DeviceCall call : CallsOf([](Subject& on) {
          on.top->Allocate(Kibibytes(3));
@@ -328,7 +329,7 @@ TEST_P(ContractTest, AFailedDeviceCallDuringAFreeLosesNothing) {
         on.top->Release();
         on.place.device().ClearFaults();
         on.top->Release();
-        // Which offers the device again what it did not take.
+        // Offers the memory to the device again.
         on.place.pool()->Release();
         made = on.place.device().CallCount(call) - calls;
         EXPECT_EQ(LeakedAllocations(on.place.device()), 0U)
@@ -372,8 +373,8 @@ TEST_P(ContractTest, NoRetryDoesNotClimbTheLadder) {
   const auto registration = Reclaimer::Register(
       subject().place.reclaimer(), ReclaimStep::kCallbacks, source);
   Failure failure;
-  // Above any device's memory, what is left of any address space and the
-  // budget; with what layers add, a size that strategies still take.
+  // Above the memory of any device, the rest of any address space and the
+  // budget. With the additions of layers, strategies still accept the size.
   const std::size_t bytes = (std::size_t{1} << 47) - Mebibytes(64);
   EXPECT_EQ(allocator().AllocateOrNull(Request{bytes, 0, kNoRetry}, failure),
             nullptr);
@@ -422,7 +423,7 @@ TEST_P(ContractTest, AcceptVisitsEveryLayerOnceFromOutsideInwards) {
   EXPECT_EQ(lister.layers, chain);
   if (GetParam().is_chain() && IsAutoGrowth(GetParam().options.strategy)) {
     ASSERT_THAT(lister.in_use, ::testing::SizeIs(1));
-    // A guarded allocation lies within the strategy's block.
+    // A guarded allocation lies within the block of the strategy.
     const auto offset = static_cast<std::byte*>(live->data()) -
                         static_cast<std::byte*>(lister.in_use[0]);
     EXPECT_EQ(offset != 0, GetParam().options.decorators.guard);

@@ -1,4 +1,4 @@
-// What every allocator promises to several threads (allocator.h).
+// The contract of every allocator for several threads (allocator.h).
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 namespace strata {
 namespace {
 
-// On a large device: a strategy that takes most of what is left each time that
-// it grows may leave nothing of a small one for the thread that comes last.
+// On a large device: a strategy that allocates most of the rest at each growth
+// may leave nothing for the last thread on a small one.
 class ContractThreadsTest : public ContractTest {
  protected:
   ContractThreadsTest() {
@@ -30,7 +30,7 @@ class NullVisitor final : public AllocatorVisitor {
   void VisitLayer(const Allocator& layer) override { (void)layer.stats(); }
 };
 
-// A hand-over of allocations between threads.
+// Passes allocations between threads.
 class Mailbox {
  public:
   void Put(AllocationPtr allocation) {

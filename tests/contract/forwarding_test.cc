@@ -1,5 +1,5 @@
-// Every decorator forwards every virtual function of Allocator, except those
-// it exists to answer itself.
+// Every decorator forwards every virtual function of Allocator, except the ones
+// that it implements.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace strata {
 namespace {
 
-// Writes down what it is asked, and answers with values that no layer makes up.
+// Records its calls, and returns values that no layer uses.
 class RecordingAllocator final : public Allocator, private HitPath {
  public:
   Allocation* TryAllocate(const Request& request,
@@ -98,7 +98,7 @@ class RecordingAllocator final : public Allocator, private HitPath {
   std::vector<std::string> calls_;
 };
 
-// What a decorator answers itself, by name.
+// Names of the functions that a decorator implements itself.
 std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "trace" || name == "events") return {"hit_path"};
   if (name == "log" || name == "observe") return {"hit_path"};
@@ -177,7 +177,7 @@ TEST_P(ForwardingTest, ForwardsRequestsWholeAndFreesInMirrorOrder) {
   allocation.reset();
   EXPECT_EQ(below_->Took("DoFree"), !Answers("DoFree"));
   if (Answers("DoFree")) {
-    layer_->Release();  // what it kept back
+    layer_->Release();  // the memory that it held back
     EXPECT_TRUE(below_->Took("DoFree"));
   }
 }
@@ -221,7 +221,7 @@ TEST_P(ForwardingTest, ForwardsWhatIsAsked) {
   }
 }
 
-// Notes the layers that it is shown.
+// Records the names of the visited layers.
 class NameCollector final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& layer) override {
@@ -236,7 +236,7 @@ TEST_P(ForwardingTest, ShowsItselfAndWhatIsBelow) {
   EXPECT_EQ(visitor.names, (std::vector<std::string>{GetParam(), "recording"}));
 }
 
-// tf_bfc §2: an allocator of handles is asked for 0 bytes as well.
+// tf_bfc §2: an allocator of handles is called for 0 bytes too.
 TEST_P(ForwardingTest, AsksForAHandleOfNoBytes) {
   EXPECT_FALSE(below_->Took("TryAllocate"));
   AllocationPtr zero = layer_->Allocate(0);

@@ -1,6 +1,6 @@
 // Every program of 3 streams, 4 live blocks and a few steps, on the simulated
 // device under its checker (cuda_semantics.md §5; docs/streams.md,
-// docs/graphs.md). STRATA_EXPLORE_STEPS makes them longer.
+// docs/graphs.md). STRATA_EXPLORE_STEPS sets the number of steps.
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kSteps = 5;
-constexpr std::uint64_t kFewer = 1;  // where no program is left out
-// Programs that are run at least, by their steps.
+constexpr std::uint64_t kFewer = 1;  // steps less, if no program is omitted
+// Minimum number of programs, by number of steps.
 constexpr std::array<std::uint64_t, 9> kPrograms = {
     0, 2, 14, 110, 900, 8'000, 70'000, 600'000, 5'000'000};
 
@@ -29,7 +29,7 @@ struct ExploreCase {
   std::string name;
   ExploreOptions options;
   std::uint64_t fewer_steps =
-      0;  // than the others, as more of them are enabled
+      0;  // fewer steps, because more of them are enabled
 };
 
 std::ostream& operator<<(std::ostream& out, const ExploreCase& one) {
@@ -56,22 +56,22 @@ std::vector<ExploreCase> Cases() {
   for (const std::string& strategy : StrategyNames()) {
     cases.push_back(CaseOf(strategy, strategy));
   }
-  // Bytes, which take most of the time, in those alone.
+  // Stored bytes take most of the time, so only these cases have them.
   const std::size_t backed = cases.size();
-  // Streams that are made to wait for each other.
+  // Streams that wait for each other on the device.
   cases.push_back(
       CaseOf("auto_growth_waits", "auto_growth", "strata_cross_stream_wait"));
   cases.push_back(CaseOf("bfc_waits", "bfc", "strata_cross_stream_wait"));
-  // Marks that name the event behind the use, not all that comes before the
-  // free.
+  // Marks that name the event behind the use. They do not cover all work before
+  // the free.
   for (const char* strategy : {"auto_growth", "bfc"}) {
     ExploreCase named = CaseOf(strategy, strategy);
     named.name.append("_record_use");
     named.options.marks_name_events = true;
     cases.push_back(named);
   }
-  // Captures whose graphs share memory, once there is a graph: of two streams
-  // that used a block, which is still allocated.
+  // Captures with graphs that share memory. They begin with a graph of two
+  // streams that used a block, which is still allocated.
   ExploreCase pooled = CaseOf("auto_growth_one_pool", "auto_growth");
   pooled.options.shares_pool = true;
   pooled.options.begin_with = {{StepKind::kBegin, 0, 0},
@@ -82,14 +82,14 @@ std::vector<ExploreCase> Cases() {
   pooled.options.streams = 2;
   pooled.fewer_steps = 1;
   cases.push_back(pooled);
-  // The next capture, of the other stream, which the first one has joined.
+  // The next capture, of the other stream, joined by the first one.
   pooled.name.append("_joined");
   pooled.options.begin_with.insert(pooled.options.begin_with.end(),
                                    {{StepKind::kBegin, 1, 1},
                                     {StepKind::kAlloc, 1, 1},
                                     {StepKind::kUse, 0, 1}});
   cases.push_back(pooled);
-  // A capture that has used memory, beside another stream at work.
+  // A capture that used memory, beside pending work of another stream.
   ExploreCase beside = CaseOf("auto_growth_beside_work", "auto_growth");
   beside.options.begin_with = {{StepKind::kAlloc, 0, 0},
                                {StepKind::kBegin, 0, 0},
@@ -99,7 +99,7 @@ std::vector<ExploreCase> Cases() {
   beside.options.streams = 2;
   beside.fewer_steps = 1;
   cases.push_back(beside);
-  // Blocks of a size that the front cache of a stream keeps whole.
+  // Blocks with a size that the front cache of a stream keeps whole.
   ExploreCase kept = CaseOf("auto_growth_kept_whole", "auto_growth");
   kept.options.block_bytes = std::size_t{64} << 10;
   for (std::uint8_t i = 0; i < 3; ++i) {
@@ -143,11 +143,11 @@ TEST_P(ExplorationTest, NoProgramMeetsAHazardOrLeavesAnything) {
             kPrograms[std::min<std::size_t>(steps, kPrograms.size() - 1)]);
 }
 
-// That states are told apart by enough to leave programs out.
+// Checks that states contain enough to omit programs with equal states.
 TEST_P(ExplorationTest, EqualStatesHaveEqualFutures) {
   ExploreOptions options = GetParam().options;
   options.data = "phantom";
-  // Without leaving any out, so of fewer steps.
+  // No program is omitted, so fewer steps.
   const std::uint64_t steps = std::min(StepsOf(GetParam()), kSteps);
   EXPECT_EQ(DifferentFutures(options, steps - std::min(steps, kFewer)), "");
 }
@@ -155,7 +155,7 @@ TEST_P(ExplorationTest, EqualStatesHaveEqualFutures) {
 INSTANTIATE_TEST_SUITE_P(All, ExplorationTest, ::testing::ValuesIn(Cases()),
                          [](const auto& one) { return one.param.name; });
 
-// What the exploration is worth: a layer that is left out is missed.
+// Checks the exploration itself: it finds the fault when a layer is removed.
 TEST(ExplorationFindsTest, ReuseOfWhatMarksWouldHaveKept) {
   ExploreCase broken =
       CaseOf("", "auto_growth", "use_stream_safe_cuda_allocator=0");

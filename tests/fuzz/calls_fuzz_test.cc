@@ -1,4 +1,4 @@
-// Calls that no program could have made, for the checker.
+// Impossible calls, as input for the checker.
 
 #include <gtest/gtest.h>
 
@@ -18,12 +18,11 @@ namespace {
 
 constexpr std::uint64_t kTraces = 10000;
 constexpr int kCallsOfATrace = 40;
-// With the events, which follow the calls.
+// Including the events, which follow the calls.
 constexpr std::size_t kObserved =
     static_cast<std::size_t>(DeviceCall::kDependency) + 1;
 
-// Few names for everything, so that calls meet, some of them at the end of what
-// there is.
+// Few names, so that calls meet. Some values lie at the ends of their ranges.
 class AnyCalls {
  public:
   explicit AnyCalls(std::uint64_t seed) : random_(seed) {}

@@ -12,10 +12,10 @@
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  // A failed expectation ends the process, as the fuzzer needs it.
+  // A failed expectation ends the process, as the fuzzer requires.
   ::testing::InitGoogleTest(argc, *argv);
   GTEST_FLAG_SET(throw_on_failure, true);
-  // Refused calls are logged; they are what is tried here.
+  // Refused calls are logged, but they are expected here.
   FLAGS_minloglevel = google::GLOG_FATAL;
   return 0;
 }

@@ -15,10 +15,12 @@
 #include "strata/tools/trace.h"
 #include "strata/tools/trace_reader.h"
 
-// What the fuzz targets do with an input, and the tests with mutated ones. Each
-// function throws std::logic_error if a reader breaks its contract, and
-// anything but a TraceError that a reader throws passes through. They say
-// whether the input was read.
+// The actions of the fuzz targets on an input, and of the tests on mutated
+// inputs.
+//
+// Model: each function returns whether the input was read.
+// Errors: std::logic_error if a reader breaks its contract. Exceptions of a
+//   reader other than TraceError pass through.
 namespace strata {
 
 inline void Require(bool holds, const char* what) {
@@ -33,7 +35,7 @@ inline void RequireOneLine(const std::exception& error) {
   }
 }
 
-// Every free has its allocate, and all counts are of what is there.
+// Every free has its allocation, and all counts match the entries.
 inline void RequireConsistent(const Trace& trace) {
   std::vector<bool> is_live(trace.slots);
   std::size_t allocates = 0;
@@ -50,7 +52,7 @@ inline void RequireConsistent(const Trace& trace) {
   Require(trace.LineOf(trace.events.size() - 1) > 0, "an event of no line");
 }
 
-// The log has a summary if it has anything. A strict reading skips nothing.
+// A log that is not empty has a summary. A strict reader skips nothing.
 inline void RequireHonest(const SkipLog& log, bool strict) {
   Require(!strict || log.empty(), "a strict reading left something out");
   Require(log.empty() == log.Summary().empty(), "nothing is said of it");
@@ -78,7 +80,7 @@ inline bool ReadAnyTrace(std::string_view content) {
   return is_read;
 }
 
-// Follows every reference, so that a wrong one is seen by a sanitizer.
+// Follows every reference, so that a sanitizer detects a wrong one.
 inline void VisitAll(const PickleTree& tree, const PickleOptions& options) {
   std::vector<PickleValue> left = {tree.root()};
   std::vector<bool> visited;
@@ -123,7 +125,7 @@ inline bool ReadAnyPickle(std::string_view content) {
   return is_plain;
 }
 
-// Recorded calls, which nobody need have made.
+// Recorded calls, which may be impossible.
 inline bool CheckCallsStrictly(std::string_view content, bool strict) {
   try {
     InputBuffer input("fuzz", content);

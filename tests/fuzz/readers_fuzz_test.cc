@@ -1,5 +1,5 @@
-// What the fuzz targets look for, in every build: mutations of whole and of
-// malformed files, seeded.
+// The checks of the fuzz targets, in every build: seeded mutations of complete
+// and of malformed files.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMutations = 20000;
 
-// A file with some bytes changed, removed, repeated, or of another file.
+// A file with some bytes changed, removed, repeated, or copied from another
+// file.
 class Mutator {
  public:
   Mutator(const std::vector<std::string>& seeds, std::uint64_t seed)
@@ -69,7 +70,7 @@ class Mutator {
 class ReadersFuzzTest : public ::testing::Test {
  protected:
   ReadersFuzzTest() {
-    // Files are few kilobytes, so that a change is likely to matter.
+    // Files of a few kilobytes, so that a change is likely to matter.
     const SnapshotFiles files(12);
     std::vector<std::filesystem::path> paths;
     for (const auto& file :
@@ -78,12 +79,12 @@ class ReadersFuzzTest : public ::testing::Test {
         paths.push_back(file.path().lexically_relative(files.folder()));
       }
     }
-    // The order of a directory is not the same everywhere.
+    // The order of a directory differs between systems.
     std::sort(paths.begin(), paths.end());
     for (const auto& path : paths) seeds_.push_back(files.Read(path));
   }
 
-  // How many of the mutated files `read` takes.
+  // Number of mutated files that `read` accepts.
   template <class Read>
   std::uint64_t ReadMutations(const Read& read) {
     const std::uint64_t mutations = StressOperations(kMutations);
@@ -112,8 +113,8 @@ TEST_F(ReadersFuzzTest, SeedsAreReadOrRefused) {
     ASSERT_NO_THROW(traces += ReadAnyTrace(seed) ? 1 : 0);
     ASSERT_NO_THROW(strict_traces += ReadTraceStrictly(seed, true) ? 1 : 0);
   }
-  // Two snapshots of four protocols, and five logs; and malformed snapshots of
-  // which a part can be used.
+  // Two snapshots in four protocols, and five logs; and malformed snapshots
+  // that are partly usable.
   EXPECT_EQ(strict_traces, 13U);
   EXPECT_EQ(traces, 25U);
 }

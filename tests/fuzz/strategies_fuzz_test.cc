@@ -1,5 +1,5 @@
-// What the fuzz targets of the strategies do, in every build: seeded bytes, and
-// the inputs that are kept in corpus/.
+// The fuzz targets of the strategies, in every build: seeded bytes, and the
+// inputs in corpus/.
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 
 namespace strata {
 
-// Runs the operations that `bytes` stand for on a facade with `strategy`, and
-// compares it with the naive model after each. The first byte chooses the
-// settings, the second whether device calls fail; the rest are operations. A
-// difference is a failed expectation.
+// Runs the operations that `bytes` encode on a facade with `strategy`, and
+// compares it with the naive model after each one. The first byte selects the
+// settings, the second one selects whether device calls fail; the rest are
+// operations. A difference is a failed expectation.
 inline void RunStrategyProgram(const std::string& strategy,
                                std::string_view bytes) {
   if (bytes.size() < 3) return;

@@ -150,7 +150,7 @@ TEST_F(HazardCheckerTest, PinnedBlockGoesToTheHostOnlyWhenItSawTheEnd) {
   run_.Copy(kChunk, kPinned, kBlock, kA);
   run_.Mark(kPinned, kA);
   run_.Free(kPinned, kA);
-  run_.Alloc(kPinned, kBlock, kA);  // same stream, but the host needs more
+  run_.Alloc(kPinned, kBlock, kA);  // not enough: needs a host wait
   EXPECT_EQ(run_.Kinds(), "host-reuse");
 }
 

@@ -1,6 +1,6 @@
-// Random operations on two chains of a place against a naive model: what is
-// live never overlaps, numbers are exact, nothing is lost; with one thread and
-// with four, on a device that works and on one that does not.
+// Random operations on two chains of a place, compared with a naive model: live
+// memory never overlaps, numbers are exact, and nothing leaks. With one thread
+// and with four, on a working and on a failing device.
 
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ std::vector<StressCase> StressCases() {
   return cases;
 }
 
-// Failures from which everything must recover without loss.
+// Failures that must cause no loss.
 void AddFaults(SimDevice& device) {
   for (const DeviceCall call :
        {DeviceCall::kMemAlloc, DeviceCall::kStreamSynchronize,
@@ -200,7 +200,7 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
     }
   }
 
-  // What holds at any time.
+  // Invariants at any time.
   void CheckStructures() {
     for (const TestChain& chain : chains_) {
       if (!IsAutoGrowth(GetParam().options.strategy)) break;
@@ -212,7 +212,7 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
     }
   }
 
-  // What holds when no call is in flight.
+  // Invariants while no call is running.
   void CheckCounts(const std::vector<Worker>& workers) {
     std::uint64_t count = 0;
     std::uint64_t requested = 0;
@@ -236,12 +236,12 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
     ASSERT_EQ(sum.in_use_bytes, in_use);
     ASSERT_EQ(ranges_.count(), count);
     if (IsAutoGrowth(GetParam().options.strategy)) {
-      // What other streams still use is in use there.
+      // Memory that other streams still use counts as in use there.
       ASSERT_EQ(of_strategies, in_use + place_.frees()->deferred().bytes);
     }
     ASSERT_GE(place_.pool()->reserved_bytes(), in_use);
     const SimLeaks held = place_.device().Leaks();
-    // A driver's pool holds more than its blocks.
+    // A driver pool holds more than its blocks.
     if (held.pools == 0) {
       ASSERT_EQ(held.allocation_bytes + held.memory_block_bytes,
                 place_.pool()->reserved_bytes());
@@ -252,7 +252,7 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
 
   void ExpectNothingLost() {
     place_.device().ClearFaults();
-    // Twice: what one chain lets go of may be what another has lent.
+    // Twice: one chain may release memory that another one lent.
     for (int round = 0; round < 2; ++round) {
       for (const TestChain& chain : chains_) chain->Release();
     }

@@ -1,5 +1,5 @@
-// A small trace, replayed once for every device call it makes, which then
-// fails: each run ends in success or in a clean failure, and loses nothing.
+// A small trace, replayed once for each of its device calls, which then fails.
+// Each run succeeds or ends in a clean failure, and nothing leaks.
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ namespace strata {
 namespace {
 
 // One replay on a fresh place. The trace fills a device of 40 MiB from two
-// streams, so that growth, retreat to smaller chunks, the exchange of chunks,
-// their release and waits for marked streams all happen.
+// streams. It covers growth, smaller chunks after a refusal, the exchange and
+// release of chunks, and waits for marked streams.
 class Replay {
  public:
   explicit Replay(const TestPlaceOptions& options) : place_(options) {
@@ -32,7 +32,7 @@ class Replay {
     Allocate(0, Kibibytes(10));
     Free(0);
     Allocate(1, Mebibytes(18));
-    // Not without the 16 MiB that the other stream holds.
+    // Needs the 16 MiB that the other stream holds.
     Allocate(1, Mebibytes(10));
     Mark(3);
     Free(3);
@@ -40,7 +40,7 @@ class Replay {
     Free(2);
     chains_[0]->Release();
     Allocate(1, Mebibytes(3));
-    // Not without giving everything idle back.
+    // Needs the release of all idle memory.
     Allocate(0, Mebibytes(20));
     Free(5);
     Free(6);
@@ -69,14 +69,14 @@ class Replay {
     EXPECT_EQ(ranges_.count(), count);
   }
 
-  // What the device still has once everything is given back.
+  // The objects that the device still has after everything is released.
   SimLeaks Finish() {
     place_.device().ClearFaults();
     all_.clear();
     for (const TestChain& chain : chains_) chain->Release();
     place_.pool()->Release();
     EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
-    // A timeline gives back its events when it sees a later one pass.
+    // A timeline releases its events when it sees a later one complete.
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     for (const Stream& stream :
          {chains_[0].stream(), chains_[1].stream(), other_stream_}) {
@@ -91,7 +91,7 @@ class Replay {
   }
 
   SimDevice& device() { return place_.device(); }
-  // Events that are kept for later.
+  // Number of events kept for later.
   std::size_t kept_events() const { return place_.timelines()->kept_events(); }
   int met() const { return met_; }
 
@@ -104,7 +104,7 @@ class Replay {
     if (allocation != nullptr) {
       ++met_;
       EXPECT_TRUE(ranges_.Add(*allocation));
-      // Work that is done when somebody waits for it.
+      // Work that completes when the host waits for it.
       EXPECT_EQ(
           device().EnqueueWork(chains_[chain].stream(), nullptr, 0, 1000, 0),
           Status::kSuccess);
@@ -168,7 +168,7 @@ TEST_P(FaultReplayTest, EveryFailedCallEndsCleanly) {
       replay.CheckCounts();
       SimLeaks expected = clean;
       const SimLeaks leaks = replay.Finish();
-      // What the device itself would not take back is the device's.
+      // Objects that the device failed to free are not a leak of the place.
       if (failed && call == DeviceCall::kEventDestroy) ++expected.events;
       expected.events += replay.kept_events();
       EXPECT_EQ(leaks, expected) << where << ": " << ToString(leaks);
@@ -180,12 +180,12 @@ TEST_P(FaultReplayTest, EveryFailedCallEndsCleanly) {
   EXPECT_GE(runs, 20U);
 }
 
-// So that the test above tests what it says.
+// Checks that the test above covers these paths.
 TEST_P(FaultReplayTest, TheTraceReachesThePathsItIsMeantFor) {
   Replay replay(Options());
   replay.Run();
   EXPECT_GE(replay.met(), 6);
-  // Streams that lend to each other give the system less.
+  // Streams that lend to each other release less memory to the system.
   const DeviceCall give_back = GetParam() == "virtual_memory"
                                    ? DeviceCall::kReleaseMemory
                                    : DeviceCall::kMemFree;

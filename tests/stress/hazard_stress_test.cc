@@ -1,4 +1,4 @@
-// The checker against brute force, for as long as one likes.
+// The checker compared with brute force, for any duration.
 
 #include <gtest/gtest.h>
 

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::uint64_t kFaultOperations = 10000;
 constexpr std::uint64_t kOperationsOfRules = 500;
-// Enough to fill small devices, with most seeds.
+// Enough to fill small devices with most seeds.
 constexpr std::uint64_t kReplayOperations = 200;
 constexpr int kFaultDevices = 2;
 
 class StressFaultsTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // Each failure of a device call is logged; here there are thousands.
+  // Suppresses the log: it would contain thousands of failed device calls.
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
   void TearDown() override { FLAGS_minloglevel = google::GLOG_INFO; }
 
@@ -34,8 +34,8 @@ class StressFaultsTest : public ::testing::TestWithParam<std::string> {
     return options;
   }
 
-  // Counts the calls whose failure loses an event for good: nobody can know
-  // whether the device has destroyed it. Memory is offered again.
+  // Counts the calls whose failure loses an event: the caller cannot know
+  // whether the device destroyed it. Memory is offered again.
   void CountLost(FacadeModel& model) {
     for (int i = 0; i < kFaultDevices; ++i) {
       model.platform().sim_device(i).SetCallObserver(
@@ -80,7 +80,7 @@ TEST_P(StressFaultsTest, RandomFaultsLoseNothing) {
       DeviceCall::kMallocManaged,   DeviceCall::kMemsetAsync,
   };
   constexpr std::array kStatuses = {
-      Status::kSuccess,  // the call's own
+      Status::kSuccess,  // the call's own status
       Status::kMemoryAllocation,
       Status::kUnknown,
   };
@@ -89,7 +89,7 @@ TEST_P(StressFaultsTest, RandomFaultsLoseNothing) {
   for (std::uint64_t i = 0; i < operations && !HasFailure(); ++i) {
     if (i % kOperationsOfRules == 0) {
       ClearFaults(model);
-      // Every fourth stretch runs without faults.
+      // Every fourth section runs without faults.
       const std::uint64_t stretch = i / kOperationsOfRules;
       for (const DeviceCall call : kCalls) {
         FaultRule rule;
@@ -110,7 +110,7 @@ TEST_P(StressFaultsTest, RandomFaultsLoseNothing) {
 }
 
 TEST_P(StressFaultsTest, FailureOfAnyOneCallIsSurvived) {
-  StressOperations(kReplayOperations);  // to print the seed
+  StressOperations(kReplayOperations);  // prints the seed
   FacadeModelOptions options = ModelOptions();
   options.device_memory_bytes = Mebibytes(32);
   std::array<std::uint64_t, kDeviceCallCount> calls{};
@@ -129,7 +129,7 @@ TEST_P(StressFaultsTest, FailureOfAnyOneCallIsSurvived) {
   EXPECT_GT(calls[static_cast<std::size_t>(DeviceCall::kMemAlloc)], 0U);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto call = static_cast<DeviceCall>(i);
-    // The model's own calls.
+    // Calls of the model itself.
     if (call == DeviceCall::kStreamCreate ||
         call == DeviceCall::kStreamDestroy) {
       continue;

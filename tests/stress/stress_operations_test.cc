@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kModelOperations = 10000;
 constexpr std::uint64_t kBetweenDeepChecks = 64;
 
-// Strategy, further options.
+// Strategy and further options.
 using Setting = std::tuple<std::string, std::string>;
 
 class StressOperationsTest : public ::testing::TestWithParam<Setting> {};
@@ -37,7 +37,7 @@ TEST_P(StressOperationsTest, FacadeDoesWhatANaiveModelSays) {
   options.seed = StressSeed();
   FacadeModel model(options);
   for (std::uint64_t i = 0; i < operations && !HasFailure(); ++i) model.Step();
-  // Without a refusal the reaction to exhaustion was not tested.
+  // Without a refusal, exhaustion was not tested.
   EXPECT_GT(model.refusals(), 0U);
   model.FreeEverything();
   model.ExpectUsable();
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, StressOperationsTest,
                                   NameOf(std::get<1>(setting.param));
                          });
 
-// Chains built by hand, so that the strategy itself can be examined.
+// Chains built by hand, so that the test can access the strategy.
 class StressChainsTest : public ::testing::TestWithParam<bool> {
  protected:
   struct Live {
@@ -75,7 +75,7 @@ class StressChainsTest : public ::testing::TestWithParam<bool> {
   void Allocate(const TestChain& chain, std::size_t index);
   void Free(std::size_t index);
   void Step();
-  // The strategies, their sums, and the pool's.
+  // Checks the strategies, their sums, and the pool.
   void CheckDeeply();
 
   std::mt19937_64 engine_{StressSeed()};

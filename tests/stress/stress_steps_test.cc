@@ -1,6 +1,6 @@
-// Programs on several streams that repeat their steps, now and then leave them,
-// and lend each other memory, under the checker: a stream is given what is free
-// on it, and nothing else.
+// Programs on several streams, under the checker. They repeat their steps,
+// sometimes leave them, and lend memory to each other. A stream must get only
+// memory that is free on it.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kStepOperations = 400'000;
 constexpr std::uint64_t kOperationsOfAProgram = 200'000;
 
-// One thing that a step does in its stream.
+// One operation of a step in its stream.
 struct StepEvent {
   enum class Kind : std::uint8_t { kAllocate, kUse, kLend, kFree };
   Kind kind;
@@ -52,8 +52,8 @@ class RepeatingProgram {
     }
   }
 
-  // Several steps of one stream, the last of them perhaps disturbed. Returns
-  // how many operations that were.
+  // Runs several steps of one stream. The last one may be disturbed. Returns
+  // the number of operations.
   std::uint64_t Run() {
     Lane& lane = lanes_[random_() % std::size(lanes_)];
     const std::uint64_t steps = 1 + random_() % 40;
@@ -98,7 +98,7 @@ class RepeatingProgram {
     return layer->stats();
   }
 
-  // Of blocks with random lifetimes, all freed at its end.
+  // A step of blocks with random lifetimes. All are freed at its end.
   std::vector<StepEvent> MakeStep() {
     std::vector<StepEvent> step;
     std::vector<std::size_t> live;
@@ -136,7 +136,7 @@ class RepeatingProgram {
         return;
     }
   }
-  // Null where the device is full.
+  // Null if the device is full.
   AllocationPtr TryAlloc(const Lane& lane, std::size_t bytes) {
     try {
       return facade_->Alloc(DevicePlace(0), bytes, lane.stream);
@@ -151,7 +151,7 @@ class RepeatingProgram {
     EXPECT_EQ(platform_->work(0)->Enqueue(stream, &range, 1, 0, 0),
               Status::kSuccess);
   }
-  // Another stream uses it, after what was done here.
+  // Another stream uses the block, behind the work of this one.
   void Share(const Lane& lane, const AllocationPtr& block) {
     if (block == nullptr) return;
     const Stream other = lanes_[lane.stream.uid % std::size(lanes_)].stream;

@@ -1,5 +1,5 @@
 // Random programs of streams and graphs under the checker: with work that runs
-// late or in any order, on devices that are full and on some that fail.
+// late or in any order, on full devices and on failing ones.
 
 #include <glog/logging.h>
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@
 namespace strata {
 namespace {
 
-// With all cases: 10^6.
+// 10^6 over all cases.
 constexpr std::uint64_t kStreamOperations = 36'000;
-// A checker remembers every stream there was, so a device does not live longer.
+// A checker stores every stream that ever existed, so devices are replaced.
 constexpr std::uint64_t kOperationsOfADevice = 6'000;
 
 struct StreamsCase {
@@ -56,13 +56,13 @@ std::vector<StreamsCase> Cases() {
 
 class StressStreamsTest : public ::testing::TestWithParam<StreamsCase> {
  protected:
-  // Each failure of a device call is logged; here there are many.
+  // Suppresses the log of failed device calls.
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
   void TearDown() override { FLAGS_minloglevel = google::GLOG_INFO; }
 };
 
-// The seed of the nth device; STRATA_STRESS_SEED is that of the first, so that
-// a failure is repeated by its own seed.
+// The seed of the nth device. STRATA_STRESS_SEED is the seed of the first one,
+// so each failure can be repeated by its own seed.
 std::uint64_t SeedOf(std::uint64_t nth) {
   return nth == 0
              ? StressSeed()

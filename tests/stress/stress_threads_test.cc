@@ -24,13 +24,13 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kThreadOperations = 16000;  // of all threads together
+constexpr std::uint64_t kThreadOperations = 16000;  // total of all threads
 constexpr std::uint64_t kThreads = 4;
 constexpr int kThreadDevices = 2;
 constexpr std::uint64_t kDeviceBytes = Mebibytes(256);
 constexpr std::size_t kMaxInMailbox = 64;
 
-// Where threads leave allocations for each other.
+// Passes allocations between threads.
 class Mailbox {
  public:
   void Put(AllocationPtr allocation) {
@@ -71,7 +71,7 @@ using Setting = std::tuple<std::string, std::string>;
 class StressThreadsTest : public ::testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    // Threads here hold what others wait for, so most waits are in vain.
+    // Threads here hold memory that others wait for, so most waits fail.
     options_ = Options::Parse("allocator_strategy=" + std::get<0>(GetParam()) +
                               " gpu_allocator_retry_time=2 " +
                               std::get<1>(GetParam()));
@@ -101,7 +101,7 @@ class StressThreadsTest : public ::testing::TestWithParam<Setting> {
               Status::kSuccess);
   }
 
-  // The range leaves the map before its memory can be handed out again.
+  // The range is removed from the map before its memory can be allocated again.
   void Free(AllocationPtr allocation) {
     if (allocation == nullptr) return;
     EXPECT_TRUE(ranges_.Remove(*allocation));
@@ -126,18 +126,18 @@ class StressThreadsTest : public ::testing::TestWithParam<Setting> {
     return made;
   }
 
-  // One thread's random operations.
+  // Random operations of one thread.
   void Work(std::uint64_t thread, std::uint64_t operations);
   void UseMemory(std::mt19937_64& engine, Stream own,
                  std::vector<AllocationPtr>& live);
   void LookAround(std::mt19937_64& engine);
-  // All that is live now, freed by nobody.
+  // Expects exact sums over all live allocations.
   void ExpectExactSums();
 
   Options options_;
   std::shared_ptr<SimPlatform> platform_;
   std::unique_ptr<AllocatorFacade> facade_;
-  std::vector<Stream> shared_;  // these live as long as the test
+  std::vector<Stream> shared_;  // live until the test ends
   Mailbox mailbox_;
   LiveRanges ranges_;
   std::atomic<std::uint64_t> allocations_{0};
@@ -210,7 +210,7 @@ void StressThreadsTest::Work(std::uint64_t thread, std::uint64_t operations) {
     UseMemory(engine, own, live);
     if (thread == 0 && i % 8 == 0) LookAround(engine);
     if (thread == 1 && i % 64 == 0) {
-      // What it allocated stays valid, here and in the mailbox.
+      // Its allocations stay valid, here and in the mailbox.
       DestroyStream(own);
       own = NewStream(own.device);
     }
@@ -245,7 +245,8 @@ TEST_P(StressThreadsTest, MemoryIsNeverHandedOutTwiceNorLost) {
   const std::uint64_t operations =
       StressOperations(kThreadOperations) / kThreads;
   SCOPED_TRACE("seed " + std::to_string(StressSeed()));
-  // A real callback's job: free what the process can spare, on any thread.
+  // Like a real callback: frees memory that the process can spare, on any
+  // thread.
   std::atomic<std::uint64_t> callbacks{0};
   std::vector<OutOfMemoryCallback> handles;
   for (int i = 0; i < kThreadDevices; ++i) {

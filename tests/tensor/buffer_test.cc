@@ -78,7 +78,7 @@ TEST_F(BufferTest, SubBufferKeepsTheRootAlive) {
   EXPECT_EQ(part_of_part->size_bytes(), 40U);
   EXPECT_EQ(&part_of_part->root(), whole.get());
   EXPECT_EQ(part_of_part->allocation(), whole->allocation());
-  // It refers to the root, not to the part it was made from.
+  // It refers to the root, not to its parent part.
   EXPECT_TRUE(part->IsSoleReference());
   whole = RefPtr<RawBuffer>();
   part = RefPtr<SubBuffer>();

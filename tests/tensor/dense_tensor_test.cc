@@ -124,7 +124,7 @@ TEST_F(DenseTensorTest, AFakeAllocationAsksForNothing) {
   EXPECT_NE(tensor.holder(), nullptr);
   EXPECT_FALSE(tensor.initialized());
   EXPECT_EQ(tensor.dtype(), DataType::kInt8);
-  // Nor does it check a size that it will not use.
+  // It does not check an unused size either.
   EXPECT_EQ(tensor.AllocateFrom(host_, DataType::kInt8, 1, true), nullptr);
   EXPECT_NE(tensor.AllocateFrom(host_, DataType::kInt8), nullptr);
 }
@@ -147,7 +147,7 @@ TEST_F(DenseTensorTest, MoreBytesThanCanBeAddressedAreRefused) {
                std::invalid_argument);
 }
 
-// Whatever its offset is.
+// For any offset.
 TEST_F(DenseTensorTest, AFakeAllocationKeepsTheMemory) {
   DenseTensor tensor = Of({4});
   tensor.AllocateFrom(host_, DataType::kFloat32);
@@ -158,7 +158,7 @@ TEST_F(DenseTensorTest, AFakeAllocationKeepsTheMemory) {
   EXPECT_EQ(host_.allocations(), 1U);
 }
 
-// 16 bytes, if their number wrapped.
+// A wrapped count would give 16 bytes.
 TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   const Shape too_large({(std::int64_t{1} << 62) + 4});
   DenseTensor tensor = Of({4});
@@ -166,7 +166,7 @@ TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   EXPECT_EQ(tensor.dims(), Shape({4}));
   EXPECT_EQ(tensor.size_bytes(), 16U);
   EXPECT_THROW(Of(too_large), std::invalid_argument);
-  // Of bytes there may be as many.
+  // As many bytes are allowed.
   DenseTensor bytes = Of(too_large, DataType::kInt8);
   for (const bool fake : {false, true}) {
     EXPECT_THROW(bytes.AllocateFrom(host_, DataType::kFloat32, 0, fake),
@@ -181,7 +181,7 @@ concept HasDataOf = requires(const TensorOf& tensor) {
   tensor.template data<T>();
 };
 
-// A tensor without type holds nothing of any, nor of one that has no name.
+// A tensor without a type has no data of any type, or of an unnamed one.
 TEST_F(DenseTensorTest, WithoutATypeItHasNoData) {
   DenseTensor tensor;
   tensor.ResetHolder(std::shared_ptr<Allocation>(host_.Allocate(64)));

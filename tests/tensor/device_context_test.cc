@@ -97,7 +97,7 @@ TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
   EXPECT_EQ(context.Alloc<std::int64_t>(tensor, 0, false, true), nullptr);
   EXPECT_EQ(tensor.dtype(), DataType::kInt64);
   EXPECT_EQ(context.HostAlloc<std::int64_t>(tensor, 0, true), nullptr);
-  // Nor where some is requested, so nobody is asked for a chain.
+  // Likewise if some is requested, so no chain is needed.
   DenseTensor requested = TensorOf({1000});
   EXPECT_EQ(context.Alloc<float>(requested, 5000, false, true), nullptr);
   EXPECT_EQ(requested.capacity_bytes(), 0U);
@@ -119,7 +119,7 @@ TEST_F(DeviceContextTest, MemoryElsewhereIsReplaced) {
   EXPECT_EQ(facade().GetStats(DevicePlace(0)).live_allocations(), 0U);
 }
 
-// A holder of no bytes says where a tensor is, too.
+// A holder of 0 bytes has a place too.
 TEST_F(DeviceContextTest, ATensorWithoutElementsMovesToo) {
   const DeviceContext& context = Context();
   DenseTensor tensor = TensorOf({0});
@@ -138,7 +138,7 @@ TEST_F(DeviceContextTest, AFailureLeavesMemoryElsewhere) {
   EXPECT_EQ(tensor.place(), HostPlace());
 }
 
-// The original hands memory of one stream to another without a word.
+// The original reuses memory of one stream in another without a mark.
 TEST_F(DeviceContextTest, KeptMemoryOfAnotherStreamIsMarked) {
   PlatformOptions lazy;
   lazy.sim_memory_bytes = kMemoryBytes;
@@ -158,14 +158,14 @@ TEST_F(DeviceContextTest, KeptMemoryOfAnotherStreamIsMarked) {
   ASSERT_EQ(sim.MemsetAsync(reinterpret_cast<DevicePtr>(data), 1, 4000, reader),
             Status::kSuccess);
   tensor.ResetHolder(nullptr);
-  // The first stream gets it only when the work of the second is done.
+  // The first stream gets it only after the work of the second completes.
   DenseTensor next = TensorOf({1000});
   const bool got_it = first.Alloc<float>(next) == data;
   EXPECT_TRUE(!got_it || sim.StreamQuery(reader) == Status::kSuccess);
   ASSERT_EQ(sim.StreamSynchronize(reader), Status::kSuccess);
 }
 
-// A stream that has ended cannot be marked as a user of another's memory.
+// An ended stream cannot be marked as a user of another stream's memory.
 TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
   const DeviceContext& context = Context("--strata_check_streams");
   DenseTensor tensor = TensorOf({100});
@@ -174,12 +174,12 @@ TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
   const auto foreign = context.Alloc<float>(tensor);
   EXPECT_EQ(foreign, data);
   Destroy(stream_);
-  tensor.Resize({0});  // with elements it needs the stream's chain first
+  tensor.Resize({0});  // with elements, it needs the stream's chain first
   EXPECT_THROW(context.Alloc<std::int32_t>(tensor), std::invalid_argument);
   EXPECT_EQ(tensor.data<float>(), data);
 }
 
-// The chain that it had is gone: nobody else may be asked for it.
+// Its chain has ended, so no other chain may serve it.
 TEST_F(DeviceContextTest, AfterTheEndOfItsStreamItIsServedAsByTheFacade) {
   const DeviceContext& context = Context();
   facade().StreamDestroyed(stream_);

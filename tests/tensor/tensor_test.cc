@@ -249,7 +249,7 @@ class TensorLogTest : public FacadeFixture {
     std::remove(path_.c_str());
   }
 
-  // Closes the log and reads it back.
+  // Closes the log and reads it.
   std::vector<std::string> Lines() {
     facade_.reset();
     std::vector<std::string> lines;

@@ -20,7 +20,7 @@
 namespace strata {
 namespace {
 
-// Writes down what happens to it.
+// Records the calls of its special members.
 class Noisy {
  public:
   Noisy() {
@@ -116,7 +116,7 @@ TEST_F(TypedAllocationTest, AConstructorThatThrowsLeavesNothing) {
   EXPECT_THROW(Allocate<Noisy>(host_, 5), std::runtime_error);
   EXPECT_EQ(host_.live(), 0U);
   EXPECT_EQ(host_.allocations(), 1U);
-  EXPECT_EQ(Noisy::events.size(), 4U);  // two made, both destroyed
+  EXPECT_EQ(Noisy::events.size(), 4U);  // two constructed, two destroyed
 }
 
 TEST_F(TypedAllocationTest, NumbersAreNotConstructed) {
@@ -144,7 +144,7 @@ TEST_F(TypedAllocationTest, AHandleGetsNoObjects) {
   EXPECT_EQ(handles.live(), 0);
 }
 
-// Handles have no alignment, whatever the objects would need in memory.
+// Handles have no alignment, whatever alignment the objects need.
 TEST_F(TypedAllocationTest, AHandleIsNotAligned) {
   HandleAllocator handles;
   EXPECT_EQ(AlignmentToAsk(handles, 4096), 0U);

@@ -54,7 +54,7 @@ TEST(BenchCommandTest, GivesTheWorkersTheFlagsOfStrategies) {
   EXPECT_THAT(result.out, HasSubstr("cannot allocate"));
 }
 
-// Its workers would write over each other's, and over what it reads.
+// Its workers would overwrite the recordings of each other, and the input.
 TEST(BenchCommandTest, RecordsNothing) {
   const TempFile trace;
   trace.Write(std::string(kHeader) + "1,0,allocate,0x10,64,0\n");
@@ -103,7 +103,7 @@ TEST(BenchCommandTest, RunRefusesWhatSaysHowToMeasure) {
   EXPECT_EQ(RunBench({"run", "null", "pair", "--bench_operations=1"}).code, 0);
 }
 
-// The file would not be there.
+// The file would not exist.
 TEST(BenchCommandTest, RunRecordsWhatThereIsToRecord) {
   const TempFile file;
   for (const char* allocator : {"null", "glibc", "peer:pytorch", "library"}) {
@@ -164,7 +164,7 @@ TEST(BenchCommandTest, ALibraryMayHaveAnyName) {
   EXPECT_THAT(result.out + result.err, HasSubstr("file too short"));
 }
 
-// What is measured is what a row is named after.
+// The row is named after the measured strategy.
 TEST(BenchCommandTest, TheEnvironmentChoosesNoOtherStrategy) {
   const ScopedVariable variable("TF_GPU_ALLOCATOR", "cuda_malloc");
   for (std::vector<std::string> arguments :
@@ -182,7 +182,7 @@ TEST(BenchCommandTest, TheEnvironmentChoosesNoOtherStrategy) {
             0);
 }
 
-// Also if it is what a device has by default.
+// Also for the default size of a device.
 TEST(BenchCommandTest, ADeviceIsAsLargeAsIsAskedFor) {
   const CommandResult result =
       RunBench({"--bench_workloads=random_25000", "--bench_allocators=direct",
@@ -208,7 +208,8 @@ TEST(BenchCommandTest, ListsOfNothingAreRefused) {
   }
 }
 
-// The workers read what this process found, and no plot that it begins since.
+// The workers read the files that this process found, and not the plot that it
+// writes meanwhile.
 TEST(BenchCommandTest, AFileOfAFolderMayHaveAnyName) {
   const ScratchFolder folder;
   folder.Write("a,b.csv", std::string(kHeader) + "1,0,allocate,0x10,64,0\n");

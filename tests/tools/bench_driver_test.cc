@@ -1,4 +1,4 @@
-// What `strata bench` says of the driver's own calls (driver_heap.h).
+// Results of `strata bench` for the driver's own calls (driver_heap.h).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-// `allocator` on a simulated device whose calls fail as `faults` says.
+// `allocator` on a simulated device with the faults `faults`.
 std::unique_ptr<BenchSubject> MakeSubject(const char* allocator,
                                           const char* workload_name,
                                           const std::string& faults = "") {
@@ -28,7 +28,7 @@ std::unique_ptr<BenchSubject> MakeSubject(const char* allocator,
                           workload.make(bench.options()), options, {});
 }
 
-// What ends a run.
+// The error that ends a run.
 std::string ErrorOf(const char* allocator, const char* workload,
                     const std::string& faults) {
   try {
@@ -71,7 +71,8 @@ TEST(BenchDriverTest, NamesTheStatusOfACallThatFailed) {
             "driver: no pool: NotPermitted");
 }
 
-// After which nothing can be freed at the end either, and that ends no process.
+// Afterwards no memory can be freed at the end either, but the process
+// continues.
 TEST(BenchDriverTest, AnErrorThatStaysIsReportedAsAnyOther) {
   for (const char* workload : {"random_50", "pair_one_stream_3", "hand_over"}) {
     EXPECT_EQ(ErrorOf("driver:malloc", workload, "mem_free:nth=10,sticky=1"),

@@ -13,7 +13,7 @@
 
 namespace strata {
 
-// A fresh folder, gone with this object.
+// A fresh folder, removed with this object.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -34,7 +34,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// Three blocks of 4500 bytes in all, one of which is freed.
+// Three blocks of 4500 bytes in total. One of them is freed.
 inline constexpr const char* kTraceText =
     "Thread,Time,Action,Pointer,Size,Stream\n"
     "1,00:00:00:000001,allocate,0x100,1000,0\n"
@@ -42,7 +42,7 @@ inline constexpr const char* kTraceText =
     "1,00:00:00:000003,free,0x100,1000,0\n"
     "1,00:00:00:000004,allocate,0x300,500,0\n";
 
-// One of each kind of workload, as small as it gets, with a trace of the above.
+// One workload of each kind, as small as possible, with the trace above.
 class SmallBench {
  public:
   SmallBench() {

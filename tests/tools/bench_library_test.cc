@@ -1,5 +1,5 @@
-// What `strata bench --bench_library` makes of a library (heap_library.h): one
-// of the tests' own, heap_library_fixture.c.
+// `strata bench --bench_library` on a library (heap_library.h): the tests' own
+// heap_library_fixture.c.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// The folder that the process is in, as long as this lives.
+// Sets the working folder of the process during its lifetime.
 class WorkingFolder {
  public:
   explicit WorkingFolder(const fs::path& path) : before_(fs::current_path()) {
@@ -37,7 +37,7 @@ class WorkingFolder {
   const fs::path before_;
 };
 
-// Why `file` cannot be measured.
+// The reason for which `file` cannot be measured.
 std::string Refusal(const std::string& file) {
   try {
     const HeapLibrary library(file);
@@ -47,7 +47,7 @@ std::string Refusal(const std::string& file) {
   return "it can";
 }
 
-// A row of the library in `file`, which is told `word`.
+// A row of the library in `file`, with STRATA_TEST_HEAP set to `word`.
 CommandResult RunLibrary(const std::string& word = "",
                          const std::string& workload = "lifo",
                          const std::string& file = STRATA_HEAP_LIBRARY) {
@@ -78,7 +78,7 @@ TEST(BenchLibraryTest, IsAskedWhatItCounts) {
                        Options::Parse("strata_platform=sim"), {});
   subject->Run(100);
   EXPECT_EQ(subject->allocations(), 300U);
-  // One to three threads had a block at once.
+  // One to three threads held a block at once.
   EXPECT_GE(subject->peak_reserved_bytes(), 3U * 4096);
   EXPECT_LE(subject->peak_reserved_bytes(), 9U * 4096);
 }

@@ -1,6 +1,5 @@
-// What the front cache costs in memory, on work whose sizes are drawn at
-// random: hotpath.md §9.4, over several seeds, because one chunk more or less
-// is several per cent of one.
+// The memory cost of the front cache for work with random sizes: hotpath.md
+// §9.4, over several seeds, because one chunk is several per cent of a result.
 
 #include <gtest/gtest.h>
 
@@ -19,14 +18,14 @@ struct Case {
   const char* allocator;
   const char* workload;
   const char* mode;  // of the front cache
-  double most;       // reserved, to what is reserved without a cache
+  double most;       // ratio of reserved bytes to those without a cache
   std::uint64_t seeds;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.allocator << ' ' << c.workload << ' ' << c.mode;
 }
 
-// Most reserved over most live.
+// Peak reserved bytes divided by peak live bytes.
 double ReservedRatio(const Case& c, const std::string& mode,
                      std::uint64_t seed) {
   BenchScriptOptions script_options;

@@ -83,7 +83,7 @@ TEST(BenchPlotTest, MoreTimeIsHigherAndMoreBlocksAreFurtherRight) {
   const auto points = PointsOf(svg, 0);
   ASSERT_EQ(points.size(), 3U);
   EXPECT_TRUE(std::is_sorted(points.begin(), points.end()));
-  // Ten times as much is as far away everywhere.
+  // A factor of ten is the same distance everywhere.
   EXPECT_NEAR(points[1].first - points[0].first,
               points[2].first - points[1].first, 0.2);
   EXPECT_GT(points[0].second, points[1].second);

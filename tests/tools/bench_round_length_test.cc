@@ -1,4 +1,4 @@
-// How many pairs a round of `strata bench` has.
+// The number of pairs in a round of `strata bench`.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// A pair takes 100 ns; runs take what else is said of them, one by one.
+// A pair takes 100 ns. Each run takes additional time from a list.
 class PacedSubject final : public BenchSubject {
  public:
   explicit PacedSubject(std::vector<nanoseconds> extra = {})
@@ -67,7 +67,7 @@ TEST(PairsPerRoundTest, PairsThatDifferComeInWholeLoops) {
   for (const std::size_t pairs : subject.runs()) EXPECT_EQ(pairs % 3000, 0U);
 }
 
-// Threads that wake, the clock: what a run takes however short it is.
+// A fixed cost of every run, such as waking threads and reading the clock.
 TEST(PairsPerRoundTest, WhatEveryRunTakesDoesNotMakeARoundShort) {
   PacedSubject subject(std::vector<nanoseconds>(100, microseconds(100)));
   EXPECT_NEAR(static_cast<double>(PairsPerRound(subject, ScriptOf(1, true),
@@ -99,7 +99,7 @@ TEST(PairsPerRoundTest, NoMoreThanAsked) {
   EXPECT_EQ(PairsPerRound(subject, ScriptOf(5, false), milliseconds(2), 12),
             10U);
   for (const std::size_t pairs : subject.runs()) EXPECT_LE(pairs, 10U);
-  // But one loop, or one pair, at least.
+  // But at least one loop, or one pair.
   EXPECT_EQ(PairsPerRound(subject, ScriptOf(5, false), milliseconds(2), 1), 5U);
   EXPECT_EQ(PairsPerRound(subject, ScriptOf(5, true), milliseconds(2), 0), 1U);
 }

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Follows scripts and keeps account of them.
+// Runs scripts and checks their operations.
 class StrictHeap {
  public:
   struct Slot {
@@ -59,7 +59,7 @@ std::vector<BenchScript> SmallScripts() {
   for (const BenchWorkload& workload : bench.Workloads()) {
     scripts.push_back(workload.make(bench.options()));
   }
-  // Of more slots than a player takes as they come.
+  // More slots than a player allocates at once.
   scripts.push_back(MakeReplaceScript(1000, 5000, 1 << 20, 1));
   return scripts;
 }
@@ -104,7 +104,7 @@ TEST(BenchScriptTest, APlayerGoesOnWhereItStopped) {
   ASSERT_EQ(script.pairs(), 100U);
   StrictHeap heap;
   BenchPlayer<StrictHeap> player(script, StrictHeap::Lane(&heap));
-  // The loop is a hundred allocations, and then their frees.
+  // The loop is a hundred allocations, followed by their frees.
   player.Play(25);
   EXPECT_EQ(heap.live_bytes, 25U * 4096);
   player.Play(50);
@@ -117,7 +117,7 @@ TEST(BenchScriptTest, APlayerGoesOnWhereItStopped) {
   EXPECT_EQ(heap.faults, 0);
 }
 
-// The order of the frees after the allocations of one round.
+// Order of the frees after the allocations of one round.
 std::vector<std::uint32_t> FreedSlots(const BenchScript& script) {
   std::vector<std::uint32_t> slots;
   for (std::size_t i = script.loop.size() / 2; i < script.loop.size(); ++i) {
@@ -159,7 +159,7 @@ TEST(BenchScriptTest, ALoopReplacesAsManyBlocksAsThereAre) {
   EXPECT_GT(replaced.size(), 3000U);  // 63 % are drawn at least once
 }
 
-// The requests of a script, and the slots they are for.
+// The requests of a script, and their slots.
 using Steps = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
 Steps StepsOf(const BenchScript& script) {
   Steps steps;
@@ -189,8 +189,8 @@ TEST(BenchScriptTest, AStepOfTrainingHas2300Pairs) {
   }
 }
 
-// Of an operation an activation and two workspaces, and of every fifth two
-// weights: 25 layers of 20 operations.
+// One activation and two workspaces for each operation, and two weights for
+// every fifth one: 25 layers of 20 operations.
 TEST(BenchScriptTest, LayersThatAreAlikeHaveFewSizes) {
   const auto sizes = [](Shapes shapes) {
     std::set<std::uint64_t> bytes;

@@ -24,20 +24,20 @@ bool HasVirtualMemory() {
   return MakePlatform(SimOptions().platform)->device(0).caps().virtual_memory;
 }
 
-// Allocations that a thread makes in the first `pairs` pairs.
+// Number of allocations by a thread in the first `pairs` pairs.
 std::uint64_t AllocationsIn(const BenchWorkload& workload,
                             const BenchScript& script, std::size_t pairs) {
   if (workload.threads == Threads::kHandOver) return pairs;
   return (script.prologue.size() + pairs) * workload.thread_count;
 }
 
-// Every malloc is this process's own here, where much memory may be too much.
+// Every malloc here runs in this process, which may lack the memory.
 bool IsTooLarge(const BenchAllocator& allocator, const BenchScript& script) {
   return allocator.kind == Kind::kMalloc &&
          script.peak_live_bytes > (std::uint64_t{1} << 30);
 }
 
-// What there is to measure, with a library of the tests' own.
+// All allocators, including the tests' own library.
 std::vector<BenchAllocator> AllAllocators() {
   std::vector<BenchAllocator> all = BenchAllocators();
   for (BenchAllocator& allocator : all) {
@@ -102,7 +102,7 @@ TEST(BenchSubjectTest, AHandOverCountsWhatIsUnderWay) {
   EXPECT_LE(subject->peak_live_bytes(), 1026U * 4096);
 }
 
-// What a device cannot hold ends every thread, with the reason.
+// Exhaustion of the device ends every thread, with the reason.
 TEST(BenchSubjectTest, ExhaustionEndsAnyWorkload) {
   const SmallBench bench;
   for (const char* name :
@@ -112,7 +112,7 @@ TEST(BenchSubjectTest, ExhaustionEndsAnyWorkload) {
       Options options = Options::Parse(
           "strata_platform=sim,strata_sim_memory=2MiB,"
           "gpu_allocator_retry_time=0");
-      // A hand-over needs little, so it is refused.
+      // A hand-over needs little memory, so its requests are refused.
       if (workload.threads == Threads::kHandOver) {
         options.platform.sim_faults = "mem_alloc:every=1";
       }

@@ -34,8 +34,8 @@ TEST(BenchTeamTest, EveryThreadDoesEveryRunAndKeepsItsNumber) {
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), kThreads);
 }
 
-// Nobody gets past the start before all are there: else a thread would be seen
-// alone by one that waits for company.
+// No thread passes the start before all have arrived: otherwise a thread that
+// waits for others would see one alone.
 TEST(BenchTeamTest, AllBeginTogether) {
   BenchTeam team(2, {});
   for (int run = 0; run < 20; ++run) {

@@ -129,7 +129,7 @@ TEST(BenchTest, FindsALibraryWhateverItsVersion) {
   EXPECT_EQ(FindLibrary("libmimalloc.so", {folder.path()}), fs::path());
 }
 
-// Two host allocators, one strategy, one that is missing.
+// Two host allocators, one strategy, and one missing row.
 std::vector<BenchRow> SomeRows() {
   using Kind = BenchAllocator::Kind;
   std::vector<BenchRow> rows(4);

@@ -1,4 +1,4 @@
-// One worker of `strata bench`, and the process that a worker is.
+// One worker of `strata bench`, and its process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ TEST(BenchWorkerTest, AnswersEveryLineWithARound) {
   }
 }
 
-// Workers that prepared while they wait for their turn would disturb the one
-// that measures, and measure each other.
+// If workers prepared during their wait, they would disturb the one that
+// measures, and measure each other.
 TEST(BenchWorkerTest, DoesNothingBeforeItIsAsked) {
   std::istringstream in;
   std::ostringstream out;
@@ -71,7 +71,8 @@ TEST(BenchWorkerTest, HasNoReservedRatioForMalloc) {
   EXPECT_TRUE(answers[0].at("reserved_ratio").is_null());
 }
 
-// What is reserved is told of the same work, whatever a round has time for.
+// Reserved bytes are reported for a fixed amount of work, independent of the
+// duration of a round.
 TEST(BenchWorkerTest, TheReservedRatioIsTheSameInEveryRun) {
   BenchTask task = TaskOf("auto_growth", "random_20");
   task.script.pairs = 500;
@@ -81,7 +82,7 @@ TEST(BenchWorkerTest, TheReservedRatioIsTheSameInEveryRun) {
 }
 
 TEST(BenchWorkerTest, ASimulatedDeviceIsAsLargeAsAWorkloadNeeds) {
-  // 100 GiB and more, where a device has 80 GiB if nobody says otherwise.
+  // 100 GiB and more; the default device has 80 GiB.
   EXPECT_EQ(Answers(TaskOf("direct", "random_25000")).size(), 3U);
 }
 
@@ -131,7 +132,7 @@ TEST(ChildProcessTest, SetsOrClearsThePreload) {
   const std::vector<std::string> command = {
       "/bin/sh", "-c", "read line; echo \"[$LD_PRELOAD]\""};
   EXPECT_EQ(ChildProcess(command, "").Ask("", std::chrono::minutes(1)), "[]");
-  // A library that cannot be loaded is only warned of, by the loader.
+  // If the library cannot be loaded, the loader only prints a warning.
   EXPECT_EQ(
       ChildProcess(command, "/no/such.so").Ask("", std::chrono::minutes(1)),
       "[/no/such.so]");

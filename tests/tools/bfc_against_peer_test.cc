@@ -1,5 +1,5 @@
-// BfcAllocator beside peer:tf_bfc, a re-creation of the original that shares
-// nothing with it: the same offsets, regions and counts for the same calls.
+// BfcAllocator compared with peer:tf_bfc, an independent re-creation of the
+// original: equal offsets, regions and counts for equal calls.
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ PoolPlaceOptions Memory(std::uint64_t bytes) {
   return options;
 }
 
-// The two side by side, each on a device of its own that gives the same
-// addresses for the same calls.
+// The two allocators, each on a separate device that returns equal addresses
+// for equal calls.
 class Pair {
  public:
   Pair(std::uint64_t memory_bytes, const TfBfcOptions& options)
@@ -47,7 +47,7 @@ class Pair {
     for (const Live& live : live_) Free(live);
   }
 
-  // Serves the request on both. False if they differ.
+  // Serves the request on both. Returns false if the results differ.
   bool Allocate(std::size_t slot, std::size_t bytes) {
     if (slot >= live_.size()) live_.resize(slot + 1);
     Failure failure;
@@ -135,7 +135,7 @@ TEST_P(BfcAgainstPeerTest, GivesTheSameAddressesAsTheOriginal) {
   std::uniform_real_distribution<double> log_bytes(0,
                                                    std::log2(one.most_bytes));
   for (int i = 0; i < kOperations; ++i) {
-    // Now and then most of it goes, so that regions become idle.
+    // Sometimes most blocks are freed, so that regions become idle.
     if (i % 20'000 == 19'999) {
       for (std::size_t slot = 0; slot < kSlots; ++slot) {
         if (pair.IsLive(slot) && random() % 50 != 0) pair.Free(slot);
@@ -151,7 +151,7 @@ TEST_P(BfcAgainstPeerTest, GivesTheSameAddressesAsTheOriginal) {
     if (i % 10'000 == 0) pair.ExpectSameState();
   }
   pair.ExpectSameState();
-  // The case also compares what happens when there is no memory left.
+  // The case also compares exhaustion.
   EXPECT_GT(pair.refused(), 0U);
 }
 

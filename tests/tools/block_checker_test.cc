@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Hands out a block that must be refused, for the reason given.
+// Adds a block that must be refused, and expects `reason`.
 void ExpectRefused(BlockChecker& checker, CheckedBlock bad, std::size_t bytes,
                    const char* reason) {
   EXPECT_THAT([&] { checker.Allocated(bad, bytes); },

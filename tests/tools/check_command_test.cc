@@ -1,4 +1,4 @@
-// `strata check` as users meet it.
+// `strata check` on the command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST_F(CheckCommandTest, RefusesWhatIsNoTraceOfCalls) {
   ExpectRefused(RunStrata({"check", small_.path()}),
                 "this is a recording of allocations, which `strata replay` "
                 "reads");
-  // The advice is about the other command.
+  // The advice names the other command.
   calls.Write("{\"traceEvents\": []}\n");
   ExpectRefused(RunStrata({"check", calls.path()}),
                 "the snapshot that `strata replay` reads");
@@ -101,7 +101,7 @@ TEST_F(CheckCommandTest, LinesThatAreNoCallAreSkipped) {
     EXPECT_EQ(trace["skipped"], nlohmann::json({{kind, 1}}));
     EXPECT_EQ(trace["may_be_wrong"], true);
     EXPECT_EQ(trace["calls"], 4);
-    // Lines are those of the file.
+    // Line numbers are those of the file.
     EXPECT_EQ(trace["reports"][0]["first"]["line"], 4);
     EXPECT_EQ(trace["reports"][0]["second"]["line"], 6);
     EXPECT_THAT(RunStrata({"check", calls.path()}).out,

@@ -32,8 +32,8 @@ inline std::string ShellQuoted(const std::string& word) {
   return quoted.str();
 }
 
-// Runs the `strata` program, with nothing to read, and what it prints going to
-// the file `out`. `environment` has assignments, "NAME=value".
+// Runs the `strata` program without input, and writes its output to the file
+// `out`. `environment` contains assignments, "NAME=value".
 inline CommandResult RunStrataTo(
     const std::string& out, const std::vector<std::string>& arguments,
     const std::vector<std::string>& environment = {}) {
@@ -52,7 +52,7 @@ inline CommandResult RunStrataTo(
   return result;
 }
 
-// The same, and reads what it printed.
+// Likewise, and reads the output.
 inline CommandResult RunStrata(
     const std::vector<std::string>& arguments,
     const std::vector<std::string>& environment = {}) {

@@ -18,8 +18,8 @@ inline constexpr char kSmallTrace[] =
     "1,0,allocate,0x20,3145728,0x2\n"
     "1,0,free,0x10,3145728,0\n";
 
-// The run is refused: exit code 2, one line on stderr that holds `message`,
-// nothing on stdout.
+// Expects a refusal: exit code 2, one line on stderr that contains `message`,
+// and nothing on stdout.
 inline void ExpectRefused(const CommandResult& result,
                           const std::string& message) {
   EXPECT_EQ(result.code, 2);
@@ -33,7 +33,7 @@ class CommandLineTest : public ::testing::Test {
  protected:
   CommandLineTest() { small_.Write(kSmallTrace); }
 
-  // Replays a log of these rows.
+  // Replays a log with these rows.
   static CommandResult ReplayRows(const std::string& rows) {
     const TempFile file;
     file.Write(std::string(kHeader).append(rows));

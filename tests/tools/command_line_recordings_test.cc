@@ -1,4 +1,4 @@
-// What `strata` records, and where it refuses to.
+// The recordings of `strata`, and the cases in which it refuses to record.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 using CommandLineRecordingsTest = CommandLineTest;
 
-// A flag of the environment stays set for it.
+// It keeps flags from the environment.
 TEST_F(CommandLineRecordingsTest, InfoWritesOverNoRecording) {
   for (const char* flag :
        {"strata_trace_file", "strata_trace_events_file",
@@ -48,7 +48,7 @@ TEST_F(CommandLineRecordingsTest, ReplayWritesOverNoTraceItReads) {
   EXPECT_EQ(small_.Read(), before);
 }
 
-// Runs that only search for a size write nothing, whoever asks for it.
+// Runs that only search for a size write no files, wherever the flag was set.
 TEST_F(CommandLineRecordingsTest, AMapOfMemoryIsWrittenOnce) {
   const ScratchFolder folder;
   const std::string prefix = (folder.path() / "map").string();
@@ -78,8 +78,8 @@ TEST_F(CommandLineRecordingsTest, DeviceTraceHasTheCallsOfAReplay) {
   EXPECT_EQ(RunStrata({"check", trace.path()}).code, 0);
 }
 
-// Of the run that the table is about, not of those that take its time or look
-// for the smallest device.
+// The recorded run is the run of the table. Runs for times or for the smallest
+// device are not recorded.
 TEST_F(CommandLineRecordingsTest, RecordingsAreOfOneRun) {
   for (const char* flag : {"strata_trace_file", "strata_allocation_log_file",
                            "strata_device_trace_file"}) {
@@ -126,7 +126,7 @@ TEST_F(CommandLineRecordingsTest, APeerRecordsOnlyItsDeviceCalls) {
   EXPECT_THAT(record.Read(), HasSubstr("mem_alloc"));
 }
 
-// Its number would be that of the recording.
+// The recording would have the number of the closed stream.
 TEST_F(CommandLineRecordingsTest, NothingMeantForAClosedStreamIsInThem) {
   const TempFile record;
   const std::string command =

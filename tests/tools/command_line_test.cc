@@ -1,4 +1,4 @@
-// The `strata` program as users meet it: exit codes, and what it prints where.
+// The `strata` program on the command line: exit codes and output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {
                         "3); no allocator can serve it, as 6.0 MiB are live"));
 }
 
-// The rules of a peer know no limit of a flag, so none is a way out.
+// The rules of a peer have no limit flag, so a peer does not bypass a limit.
 TEST_F(CommandLineTest, NoPeerIsAWayOutOfALimit) {
   const CommandResult result =
       RunStrata({"replay", small_.path(), "--gpu_memory_limit_mb=5",
@@ -144,7 +144,7 @@ TEST_F(CommandLineTest, MuchThatIsSkippedMayMakeTheResultWrong) {
                 file.path() + ":2: the row has 1 columns");
 }
 
-// A strategy that runs out is 1, a file that cannot be read 2.
+// Exit code 1 for a strategy that runs out of memory, 2 for an unreadable file.
 TEST_F(CommandLineTest, ExitCodesHaveAnOrder) {
   const TempFile doubtful;
   doubtful.Write(std::string(kSmallTrace) + "WARN\n");
@@ -269,7 +269,7 @@ TEST_F(CommandLineTest, BadRowsAreRefused) {
   ExpectRefused(ReplayRows(""), "no allocate or free");
 }
 
-// A missing column, which is no fault, is not the reason.
+// A missing column is no error, so it is not the reason.
 TEST_F(CommandLineTest, HeaderAloneIsRefusedForItsMissingRows) {
   const TempFile file;
   file.Write("Action,Pointer,Size\n");
@@ -298,7 +298,7 @@ TEST_F(CommandLineTest, ABadTraceDoesNotTakeTheResultsOfOthers) {
   }
 }
 
-// `direct` asks the device a second time, which fails.
+// `direct` calls the device a second time, and that call fails.
 TEST_F(CommandLineTest, AStrategyThatFailsDoesNotTakeTheRowsOfOthers) {
   const CommandResult result =
       RunStrata({"replay", small_.path(), "--format=json",
@@ -372,7 +372,7 @@ TEST_F(CommandLineTest, WrongEnvironmentVariableIsNamed) {
                 "environment variable FLAGS_strata_sim_memory: 'much'");
 }
 
-// However often the program reads its flags.
+// Once, although the program reads its flags several times.
 TEST_F(CommandLineTest, ARemovedFlagIsWarnedOfOnce) {
   constexpr const char* kFlag = "auto_growth_step_plan";
   const CommandResult plain = RunStrata({"info"});
@@ -488,7 +488,7 @@ TEST_F(CommandLineTest, ARowIsNamedAfterWhatTheEnvironmentHasRun) {
 }
 
 TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
-  // Less than a buffer, and more.
+  // Less than a buffer, and more than a buffer.
   for (const char* command : {"--version", "info"}) {
     const CommandResult result = RunStrataTo("/dev/full", {command});
     EXPECT_EQ(result.code, 2) << command;
@@ -496,7 +496,7 @@ TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
-// However often it is replayed to measure it.
+// Once, although the trace is replayed several times to measure it.
 TEST_F(CommandLineTest, AMessageIsSaidOnce) {
   const CommandResult result =
       RunStrata({"replay", small_.path(), "--strata_guard",
@@ -524,7 +524,7 @@ TEST_F(CommandLineTest, MemoryOfOtherProcessesIsNotTheStrategys) {
   EXPECT_EQ(peak("mem_alloc:nth=1,take=10GiB"), peak(""));
 }
 
-// A flag of the command, and one that nobody has.
+// A flag of the command, and an unknown flag.
 TEST_F(CommandLineTest, AFlagFileIsReadAsTheCommandLineIs) {
   const TempFile flags(".flags");
   flags.Write("--format=json\n--allocator_strategy=bfc\n");
@@ -545,7 +545,7 @@ TEST_F(CommandLineTest, BenchThatMeasuredNothingIsNoSuccess) {
             2);
 }
 
-// A profile of another malloc than its name says would mislead.
+// A profile with the name of another malloc would mislead.
 TEST_F(CommandLineTest, BenchRunsOnlyTheMallocThatIsThere) {
   ExpectRefused(RunStrata({"bench", "run", "jemalloc", "pair"}),
                 "LD_PRELOAD=<path of libjemalloc");

@@ -1,5 +1,5 @@
-// What streams of one place need together: no more than a little above what the
-// same trace needs on one stream. Replays are deterministic.
+// Memory of several streams of one place together: little more than the same
+// trace needs on one stream. Replays are deterministic.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 struct Exchange {
   const char* name;
   std::size_t streams;
-  double ratio = 1.05;  // to what one stream needs, at most
+  double ratio = 1.05;  // limit, relative to one stream
 
   friend std::ostream& operator<<(std::ostream& out, const Exchange& exchange) {
     return out << exchange.name << "_on_" << exchange.streams;
@@ -44,7 +44,8 @@ class ExchangeTracesTest : public ::testing::TestWithParam<Exchange> {
 };
 
 TEST_P(ExchangeTracesTest, StreamsNeedWhatOneStreamNeeds) {
-  // By best fit alone: a front cache moves it by chance, up or down.
+  // Best fit only: a front cache changes the result randomly, in both
+  // directions.
   Options plain;
   plain.strategy.front_cache = "off";
   const auto one = static_cast<double>(On(1, plain).peak_reserved_bytes);
@@ -57,7 +58,7 @@ TEST_P(ExchangeTracesTest, OneEventServesManyFrees) {
   EXPECT_LE(64 * CallsOf(On(GetParam().streams), "event_record"), frees());
 }
 
-// The same where work is under way when memory is freed.
+// Likewise with pending work at the time of the frees.
 TEST_P(ExchangeTracesTest, OneEventServesManyFreesOfABusyDevice) {
   Options options;
   options.platform.sim_progress = "timed";
@@ -78,8 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Exchange{"gpt_varlen_two_streams", 2}),
     ::testing::PrintToStringParamName());
 
-// A strategy that streams share needs for two what it needs for one: what a
-// stream freed serves it again before anything else.
+// With a shared strategy, two streams need as much as one: a stream first
+// reuses its own freed memory.
 TEST(SharedTracesTest, TwoStreamsOfBfcNeedWhatOneNeeds) {
   const Trace two = ReadRmmLog(BundledTrace("gpt_varlen_two_streams"));
   Trace one = two;
@@ -97,7 +98,7 @@ TEST(SharedTracesTest, TwoStreamsOfBfcThatWaitNeedWhatOneNeeds) {
   Trace one = two;
   one.FoldStreams(1);
   two.work_ns = 4000;
-  // What is freed is in use until somebody waits.
+  // Freed memory is in use until the host waits.
   const char* lazy = "allocator_strategy=bfc,strata_sim_progress=lazy";
   const std::uint64_t one_needs =
       Replay(one, Options::Parse(lazy)).peak_reserved_bytes;

@@ -35,13 +35,13 @@ TEST(FitTest, WholeFramesFitOnTheirSum) {
 }
 
 TEST(FitTest, DirectNeedsWholeFramesForEachBlock) {
-  // 3 MiB each: two frames each on the device, although 6 MiB are live.
+  // 3 MiB each: two frames each on the device, although only 6 MiB are live.
   const Trace trace = TraceOf("+a 3145728, +b 3145728");
   EXPECT_EQ(FitOf(trace, Direct(), 8 * kFrame)->capacity_bytes, 4 * kFrame);
 }
 
 TEST(FitTest, ReactionToExhaustionCounts) {
-  // The idle chunk of 20 MiB must be given back before 24 MiB fit.
+  // The idle chunk of 20 MiB must be released before 24 MiB fit.
   const Trace trace = TraceOf("+a 20971520, -a, +b 25165824, -b");
   Options options;
   EXPECT_EQ(FitOf(trace, options, 64 * kFrame)->capacity_bytes, 12 * kFrame);
@@ -65,7 +65,7 @@ TEST(FitTest, TellsProgressBeforeEachReplay) {
   std::vector<int> replays;
   const Trace trace = TraceOf("+a 20971520");
   FindFit(trace, Direct(), 20971520, [&](int n) { replays.push_back(n); });
-  // The fit itself is tried once, then 10 to 12 frames.
+  // The fit itself is tried first, then 10 to 12 frames.
   EXPECT_THAT(replays, ::testing::ElementsAre(0, 1, 2));
 }
 

@@ -1,4 +1,4 @@
-// docs/flags.md, and that it has every flag of PaddlePaddle's.
+// docs/flags.md, and its completeness for the flags of PaddlePaddle.
 
 #include "strata/tools/flag_table.h"
 
@@ -41,7 +41,7 @@ TEST(FlagTableTest, InfoPrintsTheDocument) {
   EXPECT_EQ(result.out, FlagsMarkdown());
 }
 
-// paddle.md §2 has this many flags, where a row may name several.
+// paddle.md §2 has this many flags; one row may name several.
 TEST(FlagTableTest, HasEveryFlagOnce) {
   std::set<std::string> names;
   for (const PaddleFlag& flag : PaddleFlags()) {
@@ -62,7 +62,7 @@ TEST(FlagTableTest, EachIsAnOptionOrHasAReason) {
   }
 }
 
-// The original's default, if it is an option.
+// The default of the original, if it is an option.
 TEST(FlagTableTest, OptionsHaveTheOriginalsDefault) {
   const auto options = OptionsByName();
   for (const PaddleFlag& flag : PaddleFlags()) {

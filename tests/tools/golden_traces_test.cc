@@ -1,5 +1,5 @@
-// The bundled traces: what they ask for, exactly, and what the default strategy
-// makes of it, within bounds.
+// The bundled traces: exact counts of their requests, and bounds for the result
+// of the default strategy.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 struct Golden {
   const char* name;
-  // Counted from the files by a program of its own.
+  // Counted in the files by a separate program.
   std::size_t operations;
   std::size_t allocates;
   std::size_t most_blocks;  // live at once

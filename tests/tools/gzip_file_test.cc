@@ -22,7 +22,7 @@ std::string Gzip(const std::string& text) {
   return file.Read();
 }
 
-// Of the file at `path`, `step` bytes at a time.
+// Content of the file at `path`, read `step` bytes at a time.
 std::string Content(const std::string& path, std::size_t step = 100) {
   GzipFile file(path);
   EXPECT_TRUE(file.is_open());
@@ -118,7 +118,8 @@ TEST(GzipFileTest, KnowsHowMuchItHasRead) {
   EXPECT_EQ(GzipFile("/dev/null").file_bytes(), 0U);
 }
 
-// What is read first may end anywhere, also between the two bytes that tell.
+// The first read may end anywhere, also between the two bytes that identify
+// gzip.
 TEST(GzipFileTest, ReadsAPipeHoweverItIsCut) {
   const std::string text = LongText();
   for (const std::string& bytes : {Gzip(text) + Gzip("b"), text + "b"}) {
@@ -127,7 +128,7 @@ TEST(GzipFileTest, ReadsAPipeHoweverItIsCut) {
     const std::jthread writer([&] {
       const int pipe = open(path.path().c_str(), O_WRONLY);
       EXPECT_EQ(write(pipe, bytes.data(), 1), 1);
-      // Until that byte has been read.
+      // Waits until that byte has been read.
       int waiting = 1;
       while (waiting != 0 && ioctl(pipe, FIONREAD, &waiting) == 0) {
         std::this_thread::yield();

@@ -1,11 +1,12 @@
-// Two libraries for `strata bench --bench_library`: one that is told what to do
-// by STRATA_TEST_HEAP in the environment (`refuse`, `empty`, `legacy_stream`,
-// which is then all that it serves; else it serves everything), and, with
-// STRATA_TEST_HEAP_IS_PARTIAL defined, one that lacks a function.
+// Two libraries for `strata bench --bench_library`. STRATA_TEST_HEAP in the
+// environment changes the behaviour: `refuse` and `empty` fail, and
+// `legacy_stream` serves that stream only. Otherwise all requests are served.
+// With STRATA_TEST_HEAP_IS_PARTIAL defined, the library lacks a function.
 //
-// Model: nothing is put behind a block, so any size can be had; a block that is
-//   freed in another stream than its own ends the process; what is reserved is
-//   three times what is live. Opened again, it counts from 0.
+// Model: no memory is mapped behind a block, so every size succeeds. A block
+//   that is freed in another stream than its own ends the process. Reserved
+//   bytes are three times the live bytes. The counts restart at 0 when the
+//   library is opened again.
 
 #include <stdatomic.h>
 #include <stdio.h>

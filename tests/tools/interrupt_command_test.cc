@@ -23,13 +23,13 @@ class InterruptCommandTest : public CommandLineTest {
  protected:
   InterruptCommandTest() { EXPECT_EQ(mkfifo(pipe_.path().c_str(), 0600), 0); }
 
-  // Replays a trace, and then one that comes out of a pipe and does not end
-  // until the program is interrupted.
+  // Replays a trace, and then a second one from a pipe that does not end until
+  // the program is interrupted.
   CommandResult InterruptInSecond(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {small_.path(), pipe_.path()});
     const pid_t child = fork();
     if (child == 0) Run(arguments);
-    // Returns when the program has opened the other end.
+    // Returns after the program has opened the other end.
     const int writer = open(pipe_.path().c_str(), O_WRONLY | O_CLOEXEC);
     EXPECT_GE(writer, 0);
     EXPECT_EQ(kill(child, SIGINT), 0);

@@ -89,7 +89,7 @@ TEST(LineReaderTest, EmptyFileHasNoLines) {
   EXPECT_TRUE(LinesOf(file.path()).empty());
 }
 
-// What LinesOf throws, or "".
+// The error that LinesOf throws, or "".
 std::string LineError(const std::string& path) {
   try {
     LinesOf(path);
@@ -113,13 +113,13 @@ TEST(LineReaderTest, CutOffGzipEndsWithItsLastWholeLine) {
   const std::vector<std::string> lines = {"one", "two", "three", "four"};
   whole.WriteGzip("one\ntwo\nthree\nfour\n");
   const std::string bytes = whole.Read();
-  // Two bytes are the least that tell gzip from text.
+  // At least two bytes are needed to distinguish gzip from text.
   for (std::size_t size = 2; size < bytes.size(); ++size) {
     const TempFile file(".gz");
     file.Write(bytes.substr(0, size));
     const std::string error = LineError(file.path());
     if (!error.empty()) {
-      // Not one line.
+      // Not a single line.
       EXPECT_THAT(error, ::testing::HasSubstr(":1: the gzip data is cut off"));
       EXPECT_LT(size, bytes.size() / 2);
       continue;

@@ -28,7 +28,7 @@ TEST(LiveMapTest, AgreesWithAMapUnderRandomOperations) {
   LiveMap map;
   std::map<std::uint64_t, std::uint32_t> model;
   for (std::uint32_t i = 0; i < 200'000; ++i) {
-    // Few addresses, so that probe sequences are long and often closed again.
+    // Few addresses, so that probe sequences are long and gaps often close.
     const std::uint64_t address = (random() % 3000 + 1) << (random() % 4 * 8);
     if (random() % 2 == 0) {
       ASSERT_EQ(map.Insert(address, i), model.emplace(address, i).second);

@@ -1,4 +1,4 @@
-// What every peer promises, whatever its rules.
+// The contract of every peer, independent of its rules.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST_P(PeerContractTest, OtherFailureOfTheDeviceIsAnError) {
 }
 
 // Random sizes, log-uniform from 1 byte to 32 MiB, on three streams of a device
-// that is too small for all of them.
+// that is too small for all blocks.
 TEST_P(PeerContractTest, RandomUseKeepsLiveBlocksApart) {
   struct Live {
     PeerBlock block;

@@ -16,8 +16,8 @@
 
 namespace strata {
 
-// A simulated device for a peer; the test fails if the peer leaves anything on
-// it.
+// A simulated device for a peer. The test fails if the peer leaves allocations
+// on it.
 class PeerTestDevice {
  public:
   explicit PeerTestDevice(std::uint64_t memory_bytes)
@@ -43,8 +43,8 @@ class PeerTestDevice {
     return stream;
   }
 
-  // The sizes that calls of this kind were about, refused ones included, since
-  // the last time.
+  // Returns and clears the sizes of the calls of this kind, refused calls
+  // included.
   std::vector<std::uint64_t> TakeBytes(DeviceCall call) {
     std::vector<std::uint64_t> bytes;
     for (const CallRecord& record : calls_) {
@@ -74,7 +74,7 @@ class PeerTestDevice {
   std::vector<Stream> streams_;
 };
 
-// A block of `bytes` bytes; its address is 0 if there is no memory.
+// A block of `bytes` bytes. Its address is 0 if there is no memory.
 inline PeerBlock Take(Peer& peer, std::size_t bytes, const Stream& stream) {
   PeerBlock block;
   if (!peer.Allocate(bytes, stream, &block)) block = PeerBlock{};

@@ -130,8 +130,8 @@ TEST_F(PaddlePeerTest, ReusesABlockWithoutADeviceCall) {
   EXPECT_THAT(device_.TakeBytes(DeviceCall::kMemAlloc), IsEmpty());
 }
 
-// §1b: two objects and the node of the block; the object of each layer that has
-// one is on the heap.
+// §1b: two objects and the node of the block. Each layer that has an object
+// allocates it on the heap.
 TEST_F(PaddlePeerTest, BlockOfTheSizeTakesTheHeapCallsOfTheOriginal) {
   PaddlePeer peer(device_.device(), 0);
   peer.Free(Take(peer, 1024, stream_));
@@ -163,7 +163,7 @@ TEST_F(PaddlePeerTest, BlockFreedByAnotherThreadIsNoLongerInUse) {
   EXPECT_EQ(peer.stats().allocations, 1U);
 }
 
-// Writes down who sees an allocation, and when.
+// Records the layers that see an allocation, and the order.
 class PaddleNotingLayer final : public PaddleAllocator {
  public:
   PaddleNotingLayer(std::string name, PaddleAllocator* below, std::string* note)

@@ -93,8 +93,8 @@ TEST(PytorchRoundingTest, WithoutDivisionsIsTo512Bytes) {
   EXPECT_EQ(SettingsOf("roundup_power2_divisions=1").RoundedBytes(1200), 1536U);
 }
 
-// Four steps from 4 to 8 MiB: 5, 6, 7 and 8. Divisions hold for sizes above 512
-// bytes times their number only.
+// Four steps from 4 to 8 MiB: 5, 6, 7 and 8. Divisions apply only to sizes
+// above 512 bytes times their number.
 TEST(PytorchRoundingTest, DivisionsCutTheIntervalIntoEqualSteps) {
   const PytorchSettings four = SettingsOf("roundup_power2_divisions=4");
   EXPECT_EQ(four.RoundedBytes(1200), 1536U);
@@ -109,7 +109,7 @@ TEST(PytorchRoundingTest, DivisionsCutTheIntervalIntoEqualSteps) {
   EXPECT_EQ(two.RoundedBytes(1537), 2048U);
 }
 
-// The first item counts for smaller sizes, ">" for larger ones.
+// The first item applies to smaller sizes, ">" to larger ones.
 TEST(PytorchRoundingTest, ListHasDivisionsByInterval) {
   const PytorchSettings list =
       SettingsOf("roundup_power2_divisions=[64:8,128:2,256:0,>:4]");
@@ -134,7 +134,7 @@ class PytorchSwitchedPeerTest : public ::testing::Test {
   PeerBlock TakeMebibytes(std::size_t mebibytes) {
     return Take(*peer_, Mebibytes(mebibytes), stream_);
   }
-  // Segments that are made from now on.
+  // Sizes of segments allocated since the last call.
   std::vector<std::uint64_t> Segments() {
     return device_.TakeBytes(DeviceCall::kMemAlloc);
   }
@@ -180,7 +180,8 @@ TEST_F(PytorchSwitchedPeerTest, OversizeBlocksAreNotSplit) {
   EXPECT_EQ(TakeMebibytes(12).bytes, Mebibytes(12));
 }
 
-// 60 MiB for a request of 40: 20 MiB would be wasted. For 41 it is less.
+// 60 MiB for a request of 40 MiB would waste 20 MiB. For 41 MiB, less is
+// wasted.
 TEST_F(PytorchSwitchedPeerTest, OversizeBlockMayBe20MiBLargerAtMost) {
   Make("max_split_size_mb=32");
   const PeerBlock large = TakeMebibytes(60);
@@ -189,22 +190,23 @@ TEST_F(PytorchSwitchedPeerTest, OversizeBlockMayBe20MiBLargerAtMost) {
   EXPECT_EQ(TakeMebibytes(41).address, large.address);
 }
 
-// 24, 60 and 100 MiB are idle. 70 MiB have room in the 100, which go alone; the
-// block below the limit stays.
+// 24, 60 and 100 MiB are idle. 70 MiB fit into the 100 MiB, so only these are
+// released. The block below the limit stays.
 TEST_F(PytorchSwitchedPeerTest, ExhaustionReleasesNoMoreThanIsNeeded) {
   Make("max_split_size_mb=32");
   const PeerBlock small = TakeMebibytes(24);
   const PeerBlock first = TakeMebibytes(60);
   const PeerBlock second = TakeMebibytes(100);
   for (const PeerBlock& block : {small, first, second}) peer_->Free(block);
-  EXPECT_NE(TakeMebibytes(50).address, 0U);  // of the 60
-  EXPECT_NE(TakeMebibytes(70).address, 0U);  // 100 go, 70 come
+  EXPECT_NE(TakeMebibytes(50).address, 0U);  // from the 60 MiB
+  EXPECT_NE(TakeMebibytes(70).address,
+            0U);  // releases 100 MiB, allocates 70 MiB
   EXPECT_EQ(device_.Count(DeviceCall::kMemFree), 1U);
   EXPECT_EQ(reserved_mebibytes(), 24U + 60U + 70U);
 }
 
-// No block is large enough for 110 MiB: 60 and 50 are released, largest first;
-// 40 stays.
+// No block is large enough for 110 MiB: 60 and 50 MiB are released, largest
+// first. 40 MiB stay.
 TEST_F(PytorchSwitchedPeerTest, ExhaustionReleasesSeveralLargestFirst) {
   Make("max_split_size_mb=32");
   std::vector<PeerBlock> blocks;
@@ -217,8 +219,8 @@ TEST_F(PytorchSwitchedPeerTest, ExhaustionReleasesSeveralLargestFirst) {
   EXPECT_EQ(TakeMebibytes(40).address, blocks[0].address);
 }
 
-// 60 MiB of oversize blocks are too few for 180: everything idle is released,
-// the segment below the limit as well.
+// 60 MiB of oversize blocks are too few for 180 MiB: all idle memory is
+// released, including the segment below the limit.
 TEST_F(PytorchSwitchedPeerTest, ReleasesEverythingIfOversizeBlocksAreTooFew) {
   Make("max_split_size_mb=32");
   const PeerBlock small = TakeMebibytes(24);
@@ -226,7 +228,7 @@ TEST_F(PytorchSwitchedPeerTest, ReleasesEverythingIfOversizeBlocksAreTooFew) {
   peer_->Free(small);
   peer_->Free(large);
   EXPECT_NE(TakeMebibytes(180).address, 0U);
-  // Once refused; the blocks that are too few are no reason to ask again.
+  // Refused once. The insufficient blocks do not cause another attempt.
   EXPECT_THAT(Segments(), ElementsAre(Mebibytes(24), Mebibytes(60),
                                       Mebibytes(180), Mebibytes(180)));
   EXPECT_EQ(reserved_mebibytes(), 180U);
@@ -241,9 +243,9 @@ TEST_F(PytorchSwitchedPeerTest, FractionCapsWhatIsReserved) {
   peer_->Free(held);
 }
 
-// Segments of 20, 20 and 24 MiB on a device of 200, all idle. `first` became
-// idle two searches before the others. The next search makes its age 3 and
-// theirs 1.
+// Segments of 20, 20 and 24 MiB on a device of 200 MiB, all idle. `first`
+// became idle two searches before the others. The next search sets its age to
+// 3, and the ages of the others to 1.
 class PytorchGarbageTest : public PytorchSwitchedPeerTest {
  protected:
   void MakeIdle(const std::string& switches) {
@@ -258,7 +260,8 @@ class PytorchGarbageTest : public PytorchSwitchedPeerTest {
     peer_->Free(TakeMebibytes(24));
     if (!frees_second_early_) peer_->Free(second_);
   }
-  // Asks for a segment of 30 MiB. Returns how many were released for it.
+  // Requests a segment of 30 MiB. Returns the number of segments released for
+  // it.
   std::uint64_t ReleasedByRequest() {
     EXPECT_NE(TakeMebibytes(30).address, 0U);
     return device_.Count(DeviceCall::kMemFree);
@@ -269,8 +272,8 @@ class PytorchGarbageTest : public PytorchSwitchedPeerTest {
   bool frees_second_early_ = false;
 };
 
-// 64 MiB are reserved, 4 above the threshold of 0.6 * 0.5 * 200. The mean age
-// is 5/3.
+// 64 MiB are reserved, 4 MiB above the threshold of 0.6 * 0.5 * 200. The mean
+// age is 5/3.
 TEST_F(PytorchGarbageTest, ReleasesSegmentsOlderThanTheMean) {
   MakeIdle("garbage_collection_threshold=0.6,per_process_memory_fraction=0.5");
   EXPECT_EQ(ReleasedByRequest(), 1U);
@@ -278,8 +281,8 @@ TEST_F(PytorchGarbageTest, ReleasesSegmentsOlderThanTheMean) {
   EXPECT_EQ(TakeMebibytes(20).address, second_.address);
 }
 
-// The mean age is 7/3: both segments of 20 MiB are older, although one of them
-// is enough.
+// The mean age is 7/3. Both segments of 20 MiB are older, although one of them
+// would be enough.
 TEST_F(PytorchGarbageTest, ReleasesAllThatAreOlderThanTheMean) {
   frees_second_early_ = true;
   MakeIdle("garbage_collection_threshold=0.6,per_process_memory_fraction=0.5");
@@ -287,8 +290,8 @@ TEST_F(PytorchGarbageTest, ReleasesAllThatAreOlderThanTheMean) {
   EXPECT_EQ(reserved_mebibytes(), 24U + 30U);
 }
 
-// 34 MiB above the threshold of 30: after the oldest 14 are still too many, and
-// the others have the new mean age, 1.
+// 34 MiB above the threshold of 30 MiB. After the oldest segment, 14 MiB remain
+// above it, and the others have the new mean age, 1.
 TEST_F(PytorchGarbageTest, GoesOnUntilTheThresholdIsReached) {
   MakeIdle("garbage_collection_threshold=0.3,per_process_memory_fraction=0.5");
   EXPECT_EQ(ReleasedByRequest(), 3U);
@@ -316,7 +319,7 @@ TEST_F(PytorchSwitchedPeerTest, ExpandableSegmentsMapGranules) {
 }
 
 // 20 of 100 MiB are mapped. The cap counts a request as the segment that would
-// be made for it without this switch.
+// be allocated without this switch.
 TEST_F(PytorchSwitchedPeerTest, ExpandableSegmentsHaveTheCap) {
   Make("expandable_segments=True,per_process_memory_fraction=0.5");
   const PeerBlock held = TakeMebibytes(20);
@@ -325,8 +328,8 @@ TEST_F(PytorchSwitchedPeerTest, ExpandableSegmentsHaveTheCap) {
   peer_->Free(held);
 }
 
-// The search for a free block refuses 40 MiB for a request below 32. The search
-// for room to grow then finds the same block, as in PyTorch.
+// The search for a free block refuses 40 MiB for a request below 32 MiB. Then
+// the search for room to grow finds the same block, as in PyTorch.
 TEST_F(PytorchSwitchedPeerTest, ExpandableOversizeBlockIsFoundAsRoomToGrow) {
   Make("expandable_segments=True,max_split_size_mb=32");
   const PeerBlock large = TakeMebibytes(40);

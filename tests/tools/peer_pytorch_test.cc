@@ -26,7 +26,7 @@ class PytorchPeerTest : public ::testing::Test {
         stream_(device_.legacy()),
         peer_(std::in_place, device_.device()) {}
 
-  // The segments that a request of `bytes` in a new stream asks for.
+  // The segments that a request of `bytes` in a new stream allocates.
   std::vector<std::uint64_t> SegmentsFor(std::size_t bytes) {
     device_.TakeBytes(DeviceCall::kMemAlloc);
     Take(*peer_, bytes, device_.NewStream());
@@ -44,7 +44,7 @@ TEST_F(PytorchPeerTest, RoundsTo512Bytes) {
   EXPECT_EQ(peer_->stats().in_use_bytes, 1536U);
 }
 
-// §5: each number for all blocks and for those of the pool.
+// §5: each count for all blocks, and for the blocks of the pool.
 TEST_F(PytorchPeerTest, CountsWhatIsActiveAndWhatWasAskedFor) {
   const PeerBlock small = Take(*peer_, 1000, stream_);
   const PeerBlock large = Take(*peer_, Mebibytes(2) - 100, stream_);
@@ -173,8 +173,8 @@ TEST_F(PytorchPeerTest, ReleaseGivesIdleSegmentsBack) {
   peer_->Free(held);
 }
 
-// A small segment: a hole, a block, the rest. A large one: a block at its end.
-// One without a block.
+// A small segment with a hole, a block and the rest; a large one with a block
+// at its end; and one without a block.
 TEST_F(PytorchPeerTest, RestoresTheSegmentsOfARecording) {
   const Stream other = device_.NewStream();
   std::vector<PeerBlock> blocks;
@@ -188,7 +188,7 @@ TEST_F(PytorchPeerTest, RestoresTheSegmentsOfARecording) {
   EXPECT_EQ(blocks[1].bytes, Mebibytes(4));
   EXPECT_EQ(peer_->stats().reserved_bytes, Mebibytes(28));
   EXPECT_EQ(peer_->stats().in_use_bytes, Mebibytes(4) + 512);
-  // The hole is the best fit, then what is behind the block.
+  // The hole is the best fit, then the space behind the block.
   EXPECT_EQ(Take(*peer_, 1024, stream_).address, blocks[0].address - 1024);
   EXPECT_EQ(Take(*peer_, 1024, stream_).address, blocks[0].address + 512);
   EXPECT_EQ(Take(*peer_, Mebibytes(16), other).address + Mebibytes(16),
@@ -272,7 +272,8 @@ TEST_F(PytorchExpandablePeerTest, ExhaustionUnmapsFreeGranulesOnly) {
   const PeerBlock low = Take(*peer_, Mebibytes(25), stream_);
   const PeerBlock held = Take(*peer_, Mebibytes(5), stream_);
   peer_->Free(low);
-  // 20 of the 25 MiB are a granule; the other two have a part of `held`.
+  // 20 of the 25 MiB are one granule; each of the other two contains a part of
+  // `held`.
   EXPECT_NE(Take(*peer_, Mebibytes(40), device_.NewStream()).address, 0U);
   EXPECT_EQ(device_.used_bytes(), Mebibytes(60));
   EXPECT_EQ(device_.Count(DeviceCall::kUnmapRange), 1U);
@@ -286,7 +287,7 @@ TEST_F(PytorchExpandablePeerTest, HoleIsMappedAgainBeforeTheEndGrows) {
   peer_->Free(low);
   const Stream other = device_.NewStream();
   const PeerBlock theirs = Take(*peer_, Mebibytes(40), other);
-  EXPECT_NE(theirs.address, 0U);  // it took the memory of `low`
+  EXPECT_NE(theirs.address, 0U);  // it uses the memory of `low`
   peer_->Free(theirs);
   EXPECT_EQ(Take(*peer_, Mebibytes(20), stream_).address, low.address);
   peer_->Free(held);

@@ -41,8 +41,8 @@ bool SimHasVirtualMemory() {
   return platform.sim_device(0).caps().virtual_memory;
 }
 
-// Peak reserved over peak live bytes, as the original has them on a device of
-// 80 GiB.
+// Peak reserved bytes divided by peak live bytes of the original, on a device
+// of 80 GiB.
 struct Ratio {
   const char* trace;
   const char* peer;
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
              (test.param.peer == kExpandable ? "_expandable" : "");
     });
 
-// The strategy of this project that follows the same rules, without the code.
+// The strategy of this project with the same rules, in independent code.
 Options ExactAutoGrowth() {
   Options options = PeerOptions("auto_growth");
   options.strategy.auto_growth_chunk_rule = "exact";
@@ -106,7 +106,7 @@ TEST_P(PaddleTraceTest, ReservesWhatAutoGrowthWithExactChunksDoes) {
   const ReplayResult peer = CheckedReplay(trace, PeerOptions("peer:paddle"));
   const ReplayResult ours = Replay(trace, ExactAutoGrowth());
   ASSERT_FALSE(peer.failed_event);
-  // Our streams lend each other memory; the peer's keep theirs.
+  // Here, streams lend memory to each other; the peer's streams do not.
   const bool has_streams = std::string(GetParam()) == "gpt_varlen_two_streams";
   EXPECT_NEAR(static_cast<double>(peer.peak_reserved_bytes) /
                   static_cast<double>(ours.peak_reserved_bytes),
@@ -130,8 +130,8 @@ TEST(PeerReplayTest, StopsAtTheRequestThatMemoryCannotMeet) {
   EXPECT_THAT(result.failure, HasSubstr("peer:pytorch: cannot allocate 40.0"));
 }
 
-// PyTorch's own number. The program empties the cache five times, and the
-// recording began when it had 702545920 bytes, many of them idle.
+// The number reported by PyTorch. The program empties the cache five times. The
+// recording began with 702545920 reserved bytes, many of them idle.
 TEST(PeerReplayTest, ReservesWhatPytorchDidAroundEmptyCache) {
   const Trace trace = ReadTrace(
       STRATA_SOURCE_DIR "/tests/data/snapshots/empty_cache.pickle.gz", {});
@@ -140,7 +140,7 @@ TEST(PeerReplayTest, ReservesWhatPytorchDidAroundEmptyCache) {
   EXPECT_EQ(
       CheckedReplay(trace, PeerOptions("peer:pytorch")).peak_reserved_bytes,
       908066816U);
-  // Without the layout of that moment, and without the releases.
+  // Without the layout at that time, and without the releases.
   Trace changed = trace;
   changed.recorded.segments.clear();
   EXPECT_EQ(Replay(changed, PeerOptions("peer:pytorch")).peak_reserved_bytes,
@@ -151,7 +151,7 @@ TEST(PeerReplayTest, ReservesWhatPytorchDidAroundEmptyCache) {
             788529152U);
 }
 
-// The segments of the recording do not fit; its blocks do.
+// The recorded segments do not fit, but the blocks do.
 TEST(PeerReplayTest, BeginsAnewWhereTheRecordedSegmentsDoNotFit) {
   Trace trace = TraceOf("+a 2097152, +b 2097152");
   trace.recorded.segments = {{20 << 20, 0, {{0, 2 << 20}}},
@@ -168,7 +168,7 @@ TEST(PeerReplayTest, BeginsAnewWhereTheRecordedSegmentsDoNotFit) {
 }
 
 TEST(PeerReplayTest, FitCountsTheReactionToExhaustion) {
-  // The idle segment of 20 MiB goes back before 40 MiB are refused.
+  // The idle segment of 20 MiB is released before 40 MiB are refused.
   const Trace trace = TraceOf("+a 8388608, -a, +b 41943040");
   const auto fit = FindFit(trace, PeerOptions("peer:pytorch"), Mebibytes(60),
                            [](int /*replays*/) {});
@@ -274,7 +274,7 @@ TEST_F(PeerCommandTest, BenchMeasuresPeers) {
   }
 }
 
-// Of a device that holds what is live at once, and little more.
+// On a device that holds little more than the peak of live bytes.
 TEST_F(PeerCommandTest, BenchSaysWhenAPeerIsOutOfMemory) {
   const CommandResult result = RunStrata(
       {"bench", "--bench_rounds=1", "--bench_operations=10",

@@ -127,7 +127,7 @@ TEST_F(RmmPoolPeerTest, BlockOfAnotherStreamIsTakenAfterAWait) {
   const Stream other = device_.NewStream();
   EXPECT_EQ(Take(peer, Mebibytes(1), other).address, first.address);
   EXPECT_EQ(device_.Count(DeviceCall::kStreamWaitEvent), 1U);
-  // What is left of it stays with the stream that freed it.
+  // The rest of it stays with the stream that freed it.
   EXPECT_EQ(Take(peer, Mebibytes(1), stream_).address,
             first.address + Mebibytes(1));
   EXPECT_EQ(device_.Count(DeviceCall::kStreamWaitEvent), 1U);

@@ -51,7 +51,7 @@ TEST_F(PeerSwitchesCommandTest, BracketsHoldAList) {
                   "peer:paddle"));
 }
 
-// 3 MiB twice, on two streams: 20 MiB each, or a granule each.
+// 3 MiB twice, on two streams: 20 MiB each, or one granule each.
 TEST_F(PeerSwitchesCommandTest, SwitchesHaveTheirEffect) {
   const auto json = nlohmann::json::parse(
       Replay("peer:pytorch:expandable_segments=True,peer:pytorch_expandable,"

@@ -1,4 +1,4 @@
-// The rules of tf_bfc.md; its worked examples R22, R23, R34 and R40 number for
+// The rules of tf_bfc.md; its worked examples R22, R23, R34 and R40, number for
 // number.
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ class TfBfcPeerTest : public ::testing::Test {
  protected:
   TfBfcPeerTest() : device_(Gibibytes(2)) {}
 
-  // The sizes of the regions that `peer` asks for while it serves `requests`.
+  // The sizes of the regions that `peer` requests while it serves `requests`.
   std::vector<std::uint64_t> Growth(TfBfcPeer& peer,
                                     const std::vector<std::size_t>& requests) {
     device_.TakeBytes(DeviceCall::kMemAlloc);
@@ -223,7 +223,7 @@ TEST_F(TfBfcStampsTest, ChunksFreedBeforeTheFrontierAreJoined) {  // R40
   peer_.SetSafeFrontier(2);
   EXPECT_EQ(Offset(512, 2), -1);
   peer_.SetSafeFrontier(3);
-  peer_.SetSafeFrontier(1);  // it does not go back
+  peer_.SetSafeFrontier(1);  // it does not go backward
   EXPECT_EQ(Offset(512, 2), 0);
 }
 

@@ -18,7 +18,7 @@ using PickleKind = PickleValue::Kind;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Literals with zero bytes.
+// A literal with zero bytes.
 template <std::size_t kSize>
 std::string Bytes(const char (&text)[kSize]) {
   return {text, kSize - 1};
@@ -30,13 +30,13 @@ PickleTree Unpickled(const std::string& content,
   return ReadPickle(input, options);
 }
 
-// What the opcodes leave, as one value.
+// The value that the opcodes produce.
 PickleTree ReadOpcodes(const std::string& opcodes,
                        const PickleOptions& options = {}) {
   return Unpickled("\x80\x04" + opcodes + ".", options);
 }
 
-// What reading throws, without the path.
+// The error of a read, without the path.
 std::string PickleError(const std::string& content,
                         const PickleOptions& options = {}) {
   try {
@@ -179,7 +179,7 @@ TEST(PickleReaderTest, SharedListIsCountedAlikeEachTime) {
   PickleOptions options;
   options.keys = {"a"};
   options.counted_keys = {"b"};
-  // {"b": [1]} twice, the second list out of the memo.
+  // {"b": [1]} twice; the second list comes from the memo.
   const PickleTree tree = ReadOpcodes(
       "](}\x8c\x01"
       "b]q\x05K\x01"
@@ -261,7 +261,7 @@ PickleTree ReadObjects(const std::string& opcodes) {
   return ReadOpcodes(opcodes, options);
 }
 
-// Each leaves one value and nothing else.
+// Each produces exactly one value.
 TEST(PickleReaderTest, ObjectsBecomeValuesWithoutContent) {
   for (const std::string& opcodes :
        {Bytes("cos\nsystem\n"), Bytes("\x8c\x02os\x8c\x06system\x93"),
@@ -280,7 +280,7 @@ TEST(PickleReaderTest, ObjectsBecomeValuesWithoutContent) {
 }
 
 TEST(PickleReaderTest, ItemsOfAnObjectAreForgotten) {
-  // An OrderedDict and a list of its own class, filled after they are made.
+  // An OrderedDict, and a list of a custom class, filled after their creation.
   for (const std::string& opcodes :
        {Bytes("ccollections\nOrderedDict\n)R(\x8c\x04keptK\x01u"),
         Bytes("cmine\nList\n)R(K\x01K\x02"
@@ -308,7 +308,7 @@ TEST(PickleReaderTest, DuplicateIsTheSameValue) {
   EXPECT_EQ(tree.Items(tree.root()).at(1).number, 7U);
 }
 
-// An item that would make a cycle is left out.
+// An item that would create a cycle is omitted.
 TEST(PickleReaderTest, AContainerNeverHoldsItself) {
   const PickleTree tree = ReadObjects(
       "]q\x01K\x07"
@@ -345,7 +345,8 @@ TEST(PickleReaderTest, ItemsBelowAMarkAreOutOfReach) {
 }
 
 TEST(PickleReaderTest, RefusesEveryWayToACycle) {
-  // A list in itself; through a tuple; through another list, complete or not.
+  // A list in itself: directly, through a tuple, and through another list,
+  // complete or not.
   for (const std::string& opcodes : {Bytes("]q\x01h\x01"
                                            "a"),
                                      Bytes("]q\x01h\x01\x85"

@@ -15,11 +15,11 @@ inline std::string LittleEndian(std::uint64_t number, int bytes) {
   return text;
 }
 
-// The opcodes that make `json`; of its kinds, those that a snapshot needs.
+// The opcodes that build `json`. Supports the kinds that a snapshot needs.
 inline std::string PickleOpcodes(const nlohmann::json& json) {
   std::string text;
   if (json.is_number_integer()) {
-    // Nine bytes, for ints from -2^63 to 2^64 - 1.
+    // Nine bytes, for integers from -2^63 to 2^64 - 1.
     text = "\x8a\x09";
     text += LittleEndian(json.get<std::uint64_t>(), 8);
     const bool is_negative =
@@ -45,7 +45,7 @@ inline std::string PickleOpcodes(const nlohmann::json& json) {
   return text;
 }
 
-// A whole pickle, of protocol 2.
+// A whole pickle of protocol 2.
 inline std::string PickleOf(const nlohmann::json& json) {
   std::string text = "\x80\x02";
   text += PickleOpcodes(json);

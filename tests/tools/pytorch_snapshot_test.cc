@@ -37,7 +37,7 @@ Json Block(std::uint64_t address, std::uint64_t requested_bytes,
           {"frames", Json::array()}};
 }
 
-// Lists are vectors: compilers disagree on what Json makes of {value}.
+// Lists are vectors: compilers disagree on the meaning of {value} for Json.
 Json Segment(std::uint64_t address, const std::vector<Json>& blocks,
              std::uint64_t stream = 0, std::uint64_t device = 0) {
   return {{"device", device},
@@ -58,7 +58,7 @@ Trace ReadSnapshot(const Json& snapshot,
   return ReadPytorchSnapshot(input, device);
 }
 
-// An `oom` of a device with so many bytes left.
+// An `oom` entry with `device_free` bytes left on the device.
 Json Failure(std::uint64_t bytes, std::uint64_t device_free) {
   return {{"action", "oom"},
           {"device_free", device_free},
@@ -67,7 +67,7 @@ Json Failure(std::uint64_t bytes, std::uint64_t device_free) {
           {"frames", Json::array()}};
 }
 
-// What reading throws, without the path.
+// The error of a read, without the path.
 std::string SnapshotError(const Json& snapshot,
                           std::optional<std::uint64_t> device = std::nullopt) {
   try {
@@ -96,8 +96,8 @@ TEST(PytorchSnapshotTest, RequestedFreeIsTheFree) {
   EXPECT_TRUE(trace.skipped.empty());
 }
 
-// As recorded with skip_actions=["free_requested"]: 200 blocks one after the
-// other, each elsewhere.
+// As recorded with skip_actions=["free_requested"]: 200 blocks in sequence, at
+// different addresses.
 TEST(PytorchSnapshotTest, CompletedFreeIsTheFreeIfNoneWasRequested) {
   std::vector<Json> entries;
   for (std::uint64_t i = 1; i <= 200; ++i) {
@@ -110,7 +110,7 @@ TEST(PytorchSnapshotTest, CompletedFreeIsTheFreeIfNoneWasRequested) {
   EXPECT_EQ(trace.LineOf(1), 2U);
 }
 
-// The history was recorded anew, without the requests, while it went on.
+// The recording was restarted without the requests while the program ran.
 TEST(PytorchSnapshotTest, EachBlockHasItsOwnFirstFree) {
   const Trace trace = ReadSnapshot(
       Snapshot({Entry("alloc", 512, 1), Entry("free_completed", 512, 1),
@@ -123,8 +123,8 @@ TEST(PytorchSnapshotTest, EachBlockHasItsOwnFirstFree) {
   EXPECT_EQ(trace.frees_completed, 1U);
 }
 
-// Its request was in the part of the ring that is lost, if requests are
-// recorded at all.
+// Its request was in the lost part of the ring, if requests are recorded at
+// all.
 TEST(PytorchSnapshotTest, CompletionOfAnUnknownBlockIsAFreeWithoutRequests) {
   const Json known = Entry("alloc", 512, 1);
   const Json completed = Entry("free_completed", 4096, 30);
@@ -183,12 +183,12 @@ TEST(PytorchSnapshotTest, RecordedPeakIsThatOfTheSegments) {
       Entry("segment_alloc", 1 << 20, 300), Entry("alloc", 1 << 20, 1),
       Entry("segment_alloc", 2 << 20, 50), Entry("alloc", 2 << 20, 1),
       Entry("segment_free", 4 << 20, 100)};
-  // 100 bytes before the first entry, 450 at most, 350 at the end.
+  // 100 bytes before the first entry, 450 bytes at most, 350 bytes at the end.
   const Trace trace = ReadSnapshot(Snapshot(
       entries, {SizedSegment(1 << 20, 300), SizedSegment(2 << 20, 50)}));
   EXPECT_EQ(trace.recorded.peak_reserved_bytes, 450U);
   EXPECT_EQ(trace.recorded.device_bytes, 0U);
-  // Less than nothing would have been reserved.
+  // The reserved bytes would have been negative.
   EXPECT_EQ(ReadSnapshot(Snapshot(entries)).recorded.peak_reserved_bytes, 0U);
 }
 
@@ -200,8 +200,9 @@ TEST(PytorchSnapshotTest, DeviceIsAsLargeAsTheSegmentsAndTheFreeRest) {
   EXPECT_EQ(trace.recorded.device_bytes, 380U);
 }
 
-// Indices of the releases among the events, in a history in which 400 bytes are
-// reserved before `entries`, and a segment of `later_bytes` is made after them.
+// Indices of the releases among the events. In this history, 400 bytes are
+// reserved before `entries`, and a segment of `later_bytes` is allocated after
+// them.
 std::vector<std::size_t> ReleasesIn(std::vector<Json> entries,
                                     std::uint64_t later_bytes = 600) {
   entries.push_back(Entry("alloc", 8 << 20, 1));
@@ -246,9 +247,9 @@ TEST(PytorchSnapshotTest, SegmentsFreedBesideAFailureAreNoRelease) {
               ElementsAre(3));
 }
 
-// Entries of segments as a pickle: one freed, one made, its first block. The
-// last two have the same frames, by the memo, if `is_shared`; so has the first,
-// if `is_for_request`.
+// Segment entries as a pickle: one freed, one allocated, and its first block.
+// If `is_shared`, the last two share their frames through the memo; if
+// `is_for_request`, the first one shares them too.
 std::string PickleOfARetry(bool is_shared, bool is_for_request) {
   const std::string frames =
       PickleOpcodes(std::vector<Json>(1, {{"name", "f"}}));
@@ -271,7 +272,8 @@ std::string PickleOfARetry(bool is_shared, bool is_for_request) {
   return content + "eeu.";
 }
 
-// Before a new segment, the frames tell whether the same request freed them.
+// Before a new segment, the frames show whether the same request freed the
+// others.
 TEST(PytorchSnapshotTest, SegmentsFreedForTheSameRequestAreNoRelease) {
   const auto releases = [](bool is_shared, bool is_for_request) {
     InputBuffer input("test.pickle", PickleOfARetry(is_shared, is_for_request));
@@ -279,13 +281,14 @@ TEST(PytorchSnapshotTest, SegmentsFreedForTheSameRequestAreNoRelease) {
   };
   EXPECT_EQ(releases(true, true), 0U);
   EXPECT_EQ(releases(true, false), 1U);
-  // Frames that are never shared tell nothing. The peak does: the new segment
-  // would have raised it.
+  // Frames that are never shared prove nothing, but the peak does: the new
+  // segment would have raised it.
   EXPECT_EQ(releases(false, false), 0U);
   EXPECT_EQ(releases(false, true), 0U);
 }
 
-// If the program had more at another time, the request would not have failed.
+// If the program had held more at another time, the request would not have
+// failed.
 TEST(PytorchSnapshotTest, WithoutFramesTheRecordedPeakTellsWhatFailed) {
   const std::vector<Json> entries = {Entry("segment_free", 2 << 20, 100),
                                      Entry("segment_alloc", 3 << 20, 500)};
@@ -299,7 +302,8 @@ TEST(PytorchSnapshotTest, WithoutFramesTheRecordedPeakTellsWhatFailed) {
 constexpr std::uint64_t kSegment = 2 << 20;
 
 TEST(PytorchSnapshotTest, KnowsTheSegmentsBeforeTheFirstEntry) {
-  // One was freed, one made since; a block was freed, one stays.
+  // One segment was freed and one allocated since; one block was freed and one
+  // stays.
   const Trace trace = ReadSnapshot(Snapshot(
       {Entry("segment_free", 8 << 20, kSegment, 7), Entry("alloc", 2 << 20, 1),
        Entry("free_requested", (1 << 20) + 1024, 600),
@@ -326,7 +330,8 @@ TEST(PytorchSnapshotTest, LayoutThatContradictsItselfIsUnknown) {
     return ReadSnapshot(Snapshot(entries, at_end)).recorded.segments.size();
   };
   EXPECT_EQ(segments({freed}, {SizedSegment(1 << 20, kSegment)}), 1U);
-  // In no segment; overlapping; not where blocks begin; made, but not there.
+  // In no segment; overlapping; not at the start of a block; allocated, but
+  // absent.
   EXPECT_EQ(segments({freed}, {SizedSegment(2 << 20, kSegment)}), 0U);
   EXPECT_EQ(segments({freed, Entry("free_requested", (1 << 20) + 1536, 1)},
                      {SizedSegment(1 << 20, kSegment)}),
@@ -342,7 +347,7 @@ TEST(PytorchSnapshotTest, LayoutThatContradictsItselfIsUnknown) {
 TEST(PytorchSnapshotTest, LayoutOfExpandableSegmentsIsNotKept) {
   Json segment = SizedSegment(1 << 20, kSegment);
   segment["is_expandable"] = true;
-  // The tests' pickles have no bools.
+  // The pickles of the tests have no booleans.
   std::string content = PickleOf(Snapshot(
       {Entry("free_requested", 1 << 20, 600), Entry("segment_map", 2 << 20, 0)},
       {SizedSegment(1 << 20, kSegment)}));
@@ -406,7 +411,7 @@ TEST(PytorchSnapshotTest, SegmentsThatCannotBeUsedAreSkipped) {
   Json snapshot = Snapshot({good});
   snapshot.erase("segments");
   EXPECT_EQ(SkippedIn(snapshot), "bad_value 1");
-  // Nobody reads them.
+  // These fields are not read.
   block = Block(4096, 5);
   block["frames"] = "x";
   EXPECT_EQ(skipped({Segment(4096, {block})}), "");
@@ -422,7 +427,7 @@ TEST(PytorchSnapshotTest, BytesBehindThePickleAreCounted) {
   EXPECT_TRUE(ReadPytorchSnapshot(twice, std::nullopt).skipped.IsSuspect());
 }
 
-// A value under an unknown key may be an object, which is not made.
+// A value under an unknown key may be an object, which is not created.
 TEST(PytorchSnapshotTest, ObjectsAreCountedAndNotMade) {
   std::string content = "\x80\x02}(" + PickleOpcodes("user_metadata");
   content += "cposix\nsystem\n" + PickleOpcodes("echo executed") + "\x85R";
@@ -496,7 +501,7 @@ TEST(PytorchSnapshotTest, BlocksOfOtherDevicesAreNotOurs) {
 }
 
 TEST(PytorchSnapshotTest, BlockAllocatedAfterTheLastEntryIsLeftOut) {
-  // Live at the end, yet the last that the entries say of it is a free.
+  // Live at the end, although its last entry is a free.
   const Trace trace = ReadSnapshot(
       Snapshot({Entry("alloc", 1024, 5), Entry("free_requested", 1024, 5)},
                {Segment(1024, {Block(1024, 8)})}));
@@ -527,7 +532,8 @@ TEST(PytorchSnapshotTest, BlocksOfEarlyVersionsFollowEachOther) {
   const Trace trace = ReadSnapshot(
       Snapshot({Entry("alloc", 1, 1)}, {Segment(4096, {first, second})}));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(512, 1024, 1));
-  // The second is at 4096 + 512: an entry there is about it.
+  // The second block is at 4096 + 512: an entry with this address belongs to
+  // it.
   EXPECT_EQ(ReadSnapshot(Snapshot({Entry("alloc", 4608, 1)},
                                   {Segment(4096, {first, second})}))
                 .blocks_before,
@@ -535,7 +541,7 @@ TEST(PytorchSnapshotTest, BlocksOfEarlyVersionsFollowEachOther) {
 }
 
 TEST(PytorchSnapshotTest, ListThatWasForgottenIsNoList) {
-  // The same list as the value of a key that is not read, and as entries.
+  // One list, used as the value of an ignored key and as entries.
   std::string content = "\x80\x02}(";
   content += PickleOpcodes("annotations");
   content += PickleOpcodes(std::vector<Json>(1, Entry("alloc", 1, 1)));
@@ -559,7 +565,7 @@ class PytorchSnapshotFilesTest : public ::testing::Test {
     InputBuffer input(files_.Path(name));
     return ReadPytorchSnapshot(input, std::nullopt);
   }
-  // The same operations as an RMM log has.
+  // Expects the same operations as in an RMM log.
   void ExpectSame(const std::string& snapshot, const std::string& log) const {
     const Trace trace = ReadFile(snapshot);
     const Trace expected = ReadRmmLog(files_.Path(log));

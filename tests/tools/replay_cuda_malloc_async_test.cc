@@ -1,5 +1,5 @@
-// Bundled traces through the driver's pool: nothing overlaps, nothing is lost,
-// and what the driver holds is what the device shows as taken.
+// Bundled traces through the driver pool: nothing overlaps, nothing leaks, and
+// the memory of the driver equals the memory in use on the device.
 
 #include <gtest/gtest.h>
 
@@ -40,14 +40,14 @@ TEST_P(ReplayCudaMallocAsyncTest, ReplaysChecked) {
                        static_cast<double>(trace_.peak_live_bytes);
   EXPECT_GE(ratio, 1.0);
   EXPECT_LE(ratio, GetParam().reserved_ratio);
-  // One call for each request and each free, and none of the system's.
+  // One call for each request and each free, and no call of the system.
   EXPECT_EQ(result.device_calls.at("malloc_from_pool_async"),
             trace_.allocated_bytes.size());
   EXPECT_EQ(result.device_calls.count("mem_alloc"), 0U);
   EXPECT_EQ(result.device_calls.count("stream_synchronize"), 0U);
 }
 
-// What is kept for the next request costs fewer calls and no memory.
+// The cache reduces the number of calls, and costs no memory.
 TEST_P(ReplayCudaMallocAsyncTest, ReplaysWithWhatItKeeps) {
   const ReplayResult result = CheckedReplay(trace_, Async());
   ASSERT_FALSE(result.failed_event) << result.failure;

@@ -142,7 +142,7 @@ TEST(ReplayPassesTest, WithoutPassesNothingIsMeasuredOrFreed) {
   EXPECT_THAT(result.device_calls, UnorderedElementsAre(Pair("mem_alloc", 1)));
 }
 
-// The block of a pass is as large as the jitter makes it.
+// The jitter determines the size of the block of a pass.
 TEST(ReplayPassesTest, PeakReservedIsThatOfThePass) {
   constexpr std::uint64_t kBytes = 20 * kFrame;
   const ReplayResult result =
@@ -181,7 +181,7 @@ TEST(ReplayPassesTest, SizesAreTheSameForEveryStrategy) {
   EXPECT_NE(all[4], all[8]);
 }
 
-// One frame serves a size up to its own.
+// One frame serves all sizes up to a frame.
 TEST(ReplayPassesTest, PassThatRunsOutOfMemoryIsNamed) {
   std::uint64_t pass = 2;
   while (pass < 100 && JitteredBytes(kFrame, kFivePercent, pass, 0) <= kFrame) {
@@ -212,7 +212,7 @@ TEST(ReplayPassesTest, SegmentsOfARecordingAreRestoredOnce) {
   EXPECT_THAT(result.device_calls, UnorderedElementsAre(Pair("mem_alloc", 1)));
 }
 
-// In a process of its own, because a noted SIGINT stays noted.
+// In a separate process, because a noted SIGINT stays noted.
 TEST(ReplayPassesDeathTest, CtrlCEndsThePasses) {
   const auto interrupt_third = [] {
     const InterruptScope interrupts;

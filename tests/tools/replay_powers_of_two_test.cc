@@ -1,5 +1,5 @@
 // Bundled traces through the strategies that round sizes up to powers of two
-// and keep what is freed: nearly every request is a hit, at a bounded price in
+// and cache freed blocks: nearly every request is a hit, at a bounded cost in
 // memory. docs/strategies.md has the times.
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ constexpr const char* kAsyncAsAsked = "allocator_strategy=cuda_malloc_async";
 
 struct RoundedTrace {
   const char* name;
-  double reserved_ratio;       // to what is live, at most
-  std::uint64_t memory_calls;  // in 1000 operations, at most
+  double reserved_ratio;       // limit, relative to live bytes
+  std::uint64_t memory_calls;  // limit, in 1000 operations
   const char* rounded = kPool;
   const char* as_asked = kPoolAsAsked;
 
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                       RoundedTrace{"resnet50_train", 1.52, 114}),
     ::testing::PrintToStringParamName());
 
-// A large block changes streams, which is no call for memory.
+// A large block that changes streams needs no call for memory.
 INSTANTIATE_TEST_SUITE_P(
     CudaMallocAsync, ReplayPowersOfTwoTest,
     ::testing::Values(Async("gen_fsdp", 1.64, 24),

@@ -57,8 +57,8 @@ TraceReport ReportOf(const std::vector<ReplayRow>& rows) {
   return report;
 }
 
-// The recorded program ran out of memory; of the strategies those with no
-// failed tries serve the request.
+// The recorded program ran out of memory. A strategy without failed tries
+// serves the request.
 TraceReport FailureReport(std::vector<ReplayRow> rows) {
   for (ReplayRow& row : rows) {
     if (row.result.failed_tries != 0) row.ns_per_op.reset();
@@ -98,7 +98,7 @@ TEST(ReplayReportTest, HeadingIsAboveTheTableAndTheSentenceBelow) {
             "(100.0 MiB).\n");
 }
 
-// The longest names, the largest numbers, and every column that can be there.
+// The longest names, the largest numbers, and all columns.
 TEST(ReplayReportTest, TableFits80Columns) {
   constexpr std::uint64_t kWide = 1023 * kMiB + 900000;
   TraceReport report =
@@ -136,7 +136,7 @@ TEST(ReplayReportTest, WideTableHasEveryColumn) {
   }
 }
 
-// The largest numbers of the recorded traces on a device that is too small.
+// The largest numbers of the recorded traces, on a device that is too small.
 ReplayRow WithPasses(ReplayRow row) {
   row.passes = 10;
   for (std::uint64_t pass = 1; pass <= 10; ++pass) {

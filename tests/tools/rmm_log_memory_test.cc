@@ -11,8 +11,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/rmm_log.h"
 
-// Defined in programs built with a sanitizer, whose own memory drowns ours.
-// NOLINTBEGIN(bugprone-reserved-identifier): the runtimes' names
+// Defined in programs built with a sanitizer, which uses much more memory.
 extern "C" {
 [[gnu::weak]] void __asan_init();
 [[gnu::weak]] void __tsan_init();
@@ -36,7 +35,7 @@ std::uint64_t StatusBytes(const std::string& field) {
   return 0;
 }
 
-// Sets the peak of the resident memory to its present size.
+// Resets the peak of the resident memory to its current size.
 bool ResetPeakMemory() {
   std::ofstream file("/proc/self/clear_refs");
   return static_cast<bool>(file << "5" << std::flush);
@@ -65,8 +64,8 @@ TEST(RmmLogMemoryTest, TakesFewBytesPerRow) {
   const std::uint64_t peak = StatusBytes("VmHWM");
   ASSERT_GT(trace.events.size(), 1'900'000U);
   ASSERT_GT(before, 0U);
-  // 12 bytes per row, and half as much again while a vector grows: at this
-  // rate ten million rows take 300 MB.
+  // 12 bytes per row, and half as much again while a vector grows. At this
+  // rate, ten million rows take 300 MB.
   EXPECT_LT(peak - before, 30ULL * kRows);
 }
 

@@ -1,4 +1,4 @@
-// Random logs, written in every form that the reader accepts.
+// Random logs, written in every format that the reader accepts.
 
 #include <gtest/gtest.h>
 
@@ -128,7 +128,7 @@ class LogWriter {
   std::uint64_t other_sizes_ = 0;
 };
 
-// Whether `trace` says what was written.
+// Expects that `trace` equals the written rows.
 void Compare(const Trace& trace, const LogWriter& writer) {
   ASSERT_EQ(trace.events.size(), writer.rows().size());
   std::map<std::uint32_t, std::uint64_t> address_of_slot;

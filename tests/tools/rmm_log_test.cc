@@ -23,7 +23,7 @@ Trace ReadText(const std::string& text) {
 
 Trace ReadRows(const std::string& rows) { return ReadText(kHeader + rows); }
 
-// What reading `text` throws, without the path: "3: reason".
+// The error of reading `text`, without the path: "3: reason".
 std::string RmmError(const std::string& text, bool strict = false) {
   const TempFile file;
   file.Write(text);
@@ -121,7 +121,7 @@ TEST(RmmLogTest, ReleaseIsAnOperation) {
   EXPECT_TRUE(trace.skipped.empty());
 }
 
-// Only its pointer counts.
+// Only its pointer matters.
 TEST(RmmLogTest, FreeNeedsNoSizeAndNoStream) {
   const Trace trace =
       ReadRows(std::string(kAllocate10) + "1,0,free,0x10,-1,none\n");
@@ -154,7 +154,7 @@ std::string RowsOfPointers(const std::vector<std::string>& pointers) {
 }
 
 TEST(RmmLogTest, PointersWithLettersAreHexadecimalInTheWholeColumn) {
-  // In decimal the first would be where the second is.
+  // In decimal, the first address would be that of the second.
   for (const std::string& rows :
        {RowsOfPointers({"160", "a0", "-160", "-a0"}),
         RowsOfPointers(
@@ -174,7 +174,7 @@ TEST(RmmLogTest, DigitsAreDecimalWhereTheColumnHas0x) {
   EXPECT_TRUE(trace.skipped.empty());
 }
 
-// As they have more than 16 digits.
+// Because they have more than 16 digits.
 TEST(RmmLogTest, ALetterDoesNotTurnLongDecimalNumbers) {
   const Trace trace = ReadRows(
       RowsOfPointers({"17293822569102704640", "ff", "17293822569102704641",
@@ -355,7 +355,7 @@ INSTANTIATE_TEST_SUITE_P(
 struct SkippedRow {
   const char* name;
   SkipKind kind;
-  std::string rows;  // the third line of the file is the one that is skipped
+  std::string rows;  // the third line of the file is skipped
   std::string reason;
 };
 

@@ -1,4 +1,4 @@
-// `strata replay` on snapshots and Umpire logs, as users meet it.
+// `strata replay` on snapshots and Umpire logs, on the command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::ptrdiff_t Lines(const std::string& text) {
 
 class SnapshotCommandTest : public ::testing::Test {
  protected:
-  // The rows of a replay, without what tells one run or file from another.
+  // The rows of a replay, without the fields that differ between runs or files.
   nlohmann::json RowsOf(const std::string& name) const {
     const CommandResult result =
         RunStrata({"replay", files_.Path(name), "--format=json", "--fit",
@@ -91,7 +91,7 @@ TEST_F(SnapshotCommandTest, TraceDeviceChoosesTheDevice) {
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out)[0]["operations"];
   };
-  // With the request that ran out.
+  // Including the request that ran out of memory.
   EXPECT_EQ(operations("0"), 301);
   EXPECT_EQ(operations("2"), 31);
 }
@@ -125,8 +125,8 @@ TEST_F(SnapshotCommandTest, OutOfMemoryNamesTheEntry) {
               HasSubstr("  out of memory\n"));
 }
 
-// Four segments of 20 MiB, each with a live block of 6 MiB between holes, when
-// the program asks for 14 MiB and the device has 10 MiB left.
+// Four segments of 20 MiB, each with a live block of 6 MiB between holes. The
+// program requests 14 MiB, and the device has 10 MiB left.
 std::string OutOfMemorySnapshot() {
   constexpr std::uint64_t kMiB = 1 << 20;
   using Json = nlohmann::json;
@@ -192,7 +192,7 @@ TEST(OutOfMemoryCommandTest, SaysWhoServesTheRequestOnTheRecordedDevice) {
   EXPECT_EQ(rows[0]["peak_reserved_bytes"], 80 << 20);
   EXPECT_EQ(rows[1]["recorded_failures_served"], 0);
   EXPECT_EQ(rows[2]["recorded_failures_served"], 1);
-  // Others are tried if nothing that was asked for serves it.
+  // Other strategies are tried if no requested one serves it.
   EXPECT_THAT(replay({"--allocator_strategy=peer:pytorch"}).out,
               AllOf(HasSubstr("peer:pytorch does not serve it; "),
                     HasSubstr(" do.\n")));

@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// What make_snapshot.py writes, in a folder that goes with the object.
+// The output of make_snapshot.py, in a folder that is removed with the object.
 class SnapshotFiles {
  public:
   explicit SnapshotFiles(int operations = 1500)

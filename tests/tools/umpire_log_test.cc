@@ -174,12 +174,12 @@ TEST(UmpireLogTest, BlocksWithoutBytesMayShareAnAddress) {
       OldFree("0x1", "0x10") + OldFree("0x1", "0x10"));
   EXPECT_EQ(trace.events.size(), 4U);
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(0, 100));
-  // The block with bytes goes first.
+  // The block with bytes is freed first.
   EXPECT_EQ(trace.events[2], TraceEvent::Free(1, 0));
 }
 
-// The inner calls of a device's are in the log; those of a host's realloc are
-// not.
+// The log contains the inner calls of a device reallocation, but not those of a
+// host reallocation.
 TEST(UmpireLogTest, ReallocateOfHostMemoryIsCounted) {
   const std::string old_call = Line({{"event", "reallocate"}});
   const std::string old_result =

@@ -1,6 +1,5 @@
 // A memory resource of CCCL over a facade of two simulated devices, with the
-// concepts of CCCL 3.0 and of 3.1 and newer. Prints the first thing that is
-// wrong.
+// concepts of CCCL 3.0 and of 3.1 and newer. Prints the first error.
 
 #include <cstddef>
 #include <cstdint>
@@ -62,8 +61,8 @@ cuda::stream_ref RefOf(strata::Stream stream) {
   return cuda::stream_ref(static_cast<cudaStream_t>(stream.handle));
 }
 
-// The block is reused in its stream at once, and not before another stream that
-// deallocates it is done.
+// The block is reused in its stream at once. After a deallocation in another
+// stream, it is reused only when that stream is complete.
 void CheckStreams(strata::AllocatorFacade& facade, device_resource resource) {
   const strata::Stream own = NewStream(facade);
   const strata::Stream other = NewStream(facade);

@@ -1,5 +1,5 @@
-// A strategy from outside the tree: registered by a macro, selected by its
-// name, used through a facade.
+// A strategy from outside the tree: registered by a macro, selected by name,
+// and used through a facade.
 
 #include <cstddef>
 #include <cstdio>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// Asks the system for every request, and counts.
+// Forwards every request to the system, and counts.
 class CountingStrategy final : public strata::Decorator {
  public:
   using strata::Decorator::Decorator;

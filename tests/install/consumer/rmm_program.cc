@@ -1,5 +1,5 @@
-// RMM over a facade of a simulated device: as the resource of the device,
-// beneath buffers and adaptors. Prints the first thing that is wrong.
+// RMM over a facade of a simulated device: as the resource of the device, below
+// buffers and adaptors. Prints the first error.
 
 #include <cstddef>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Loads the shared library as PyTorch's pluggable allocator does, finds the
 // functions of strata/facade/torch.h by name, and allocates from two threads.
-// Prints the first thing that is wrong.
+// Prints the first error.
 
 #include <dlfcn.h>
 
@@ -33,7 +33,7 @@ Function* Find(void* library, const char* name) {
 using Malloc = void*(std::size_t, int, void*);
 using Free = void(void*, std::size_t, int, void*);
 
-// A step of a program: frees what it allocates.
+// A step of a program: frees all its allocations.
 void Step(Malloc* allocate, Free* free, int device) {
   for (int i = 0; i < 1000; ++i) {
     void* const block = allocate(4096, device, nullptr);

@@ -28,8 +28,8 @@ constexpr std::array<std::uint64_t, 9> kPrograms = {
 struct ExploreCase {
   std::string name;
   ExploreOptions options;
-  std::uint64_t fewer_steps =
-      0;  // fewer steps, because more of them are enabled
+  // Steps less than in the other cases, because more of them are enabled.
+  std::uint64_t fewer_steps = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const ExploreCase& one) {

@@ -47,7 +47,7 @@ class PointerGroupTest : public FacadeFixture {
     return records;
   }
   void Insert(Allocation* record) { group_.Insert(record->data(), record); }
-  // True if the group contains the record, which becomes the last one.
+  // True if a record of the group has a slot. It is then the last pointer.
   bool HasSlot(Allocation* record) {
     Allocation* const last = NewRecord();
     Insert(last);
@@ -82,7 +82,7 @@ TEST_F(PointerGroupTest, GivesWhatWasInsertedOnce) {
   EXPECT_EQ(group_.Find(record->data()), nullptr);
 }
 
-// Also if a slot was used. A slot does not remember the state.
+// Also after a slot was used: an empty slot matches no address.
 TEST_F(PointerGroupTest, NullIsUnknown) {
   EXPECT_EQ(group_.Find(nullptr), nullptr);
   EXPECT_EQ(group_.Take(nullptr), nullptr);
@@ -122,7 +122,7 @@ TEST_F(PointerGroupTest, TheLastOneIsTakenOnce) {
 std::uintptr_t TwinOf(const Allocation& record) {
   const std::uint64_t factor =
       PointerTable::Hash(reinterpret_cast<const void*>(std::uintptr_t{1}));
-  std::uint64_t inverse = factor;  // five or more bits; each step doubles them
+  std::uint64_t inverse = factor;  // correct bits: 5 or more, then doubled
   for (int i = 0; i < 5; ++i) inverse *= 2 - factor * inverse;
   return reinterpret_cast<std::uintptr_t>(record.data()) + inverse;
 }

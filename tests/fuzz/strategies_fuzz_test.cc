@@ -1,5 +1,5 @@
 // The fuzz targets of the strategies, in every build: seeded bytes, and the
-// inputs in corpus/.
+// inputs in tests/data/fuzz/.
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds a program that uses strata/adapters/cuda_mr.h against an installed tree
-# and packages of PyPI that tools/setup --full has unpacked, and runs it on the
-# simulated device. Skips with exit code 77 and a reason if one is missing.
+# Builds a program that uses strata/adapters/cuda_mr.h, against an installed tree
+# and the PyPI packages that tools/setup --full unpacked. Runs it on the
+# simulated device. Skips with exit code 77 and a reason if a package is missing.
 #
 # usage: memory_resource.sh toolkit|cccl|rmm PREFIX PYPI_FOLDER CUDA_INCLUDE PROGRAM COMPILER ARGUMENT...
 set -euo pipefail
 kind=$1 prefix=$2 pypi=$3 cuda=$4 program=$5
 shift 5
 
-# unpacked <package>: its folder; the last version, if there are several.
+# unpacked <package>: prints the folder of its last version.
 unpacked() {
   [[ ! -d $pypi ]] ||
     find "$pypi" -maxdepth 1 -name "$1-[0-9]*" ! -name '*.part' | sort -V | tail -n 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Proves that a new device is one folder and one line: puts the toy platform of
-# the tests into a copy of the sources that way, builds the platform layer, and
-# asks the registry for it.
+# Proves that a new device is one folder and one line: adds the toy platform of
+# the tests to a copy of the sources, builds the platform layer, and looks the
+# platform up in the registry.
 #
 # usage: new_device.sh <source folder> <scratch folder> <C++ compiler>
 set -euo pipefail
@@ -15,7 +15,7 @@ mkdir -p "$scratch/include/strata"
 cp -r "$source/platform" "$scratch/include/strata/platform"
 cd "$scratch/include/strata/platform"
 
-# CUDA needs more than a compiler: its build option is off here.
+# CUDA needs more than a compiler, so its build option is off here.
 rm -rf cuda simdriver
 sed -i '/^STRATA_PLATFORM(cuda,/d' devices.def
 
@@ -27,7 +27,7 @@ for file in toy_platform.h toy_platform.cc; do
 done
 # … and the line.
 echo 'STRATA_PLATFORM(toy, MakeToyPlatform)' >>devices.def
-# What CMake makes of it: the lines whose build option is on.
+# As CMake does: only the lines with an enabled build option.
 cp devices.def built_devices.def
 
 cat >"$scratch/main.cc" <<'PROGRAM'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nvcc compiles every installed header without a warning, and says in one error
-# that it has to be told of C++20.
+# nvcc compiles every installed header without a warning. Without the flag for
+# C++20, it reports one error that names the flag.
 #
 # usage: nvcc_headers.sh PREFIX FOLDER NVCC
 set -euo pipefail

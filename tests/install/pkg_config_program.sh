@@ -6,7 +6,7 @@ set -euo pipefail
 prefix=$1 program=$2 package=$3
 shift 3
 
-# Only strata-flags asks for packages of others.
+# Only strata-flags requires other packages.
 variable=PKG_CONFIG_LIBDIR
 [[ $package == strata-flags ]] && variable=PKG_CONFIG_PATH
 export "$variable=$(dirname "$(find "$prefix" -name "$package.pc")")"

@@ -119,7 +119,7 @@ TEST(StrategyFactoriesTest, NothingIsRegisteredAfterTheFirstUse) {
   EXPECT_THAT(factories.Names(), ElementsAre("a", "b"));
 }
 
-// As when a library is unloaded. Its name is in `file`.
+// As when the library that contains the string `file` is unloaded.
 TEST(StrategyFactoriesTest, WhatIsUnregisteredIsUnknown) {
   StrategyFactories factories;
   factories.Register(Factory("a", 100, 41));

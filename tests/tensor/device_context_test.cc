@@ -179,7 +179,7 @@ TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
   EXPECT_EQ(tensor.data<float>(), data);
 }
 
-// Its chain has ended, so no other chain may serve it.
+// Its chain has ended, so the facade must serve each request.
 TEST_F(DeviceContextTest, AfterTheEndOfItsStreamItIsServedAsByTheFacade) {
   const DeviceContext& context = Context();
   facade().StreamDestroyed(stream_);

@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// A holder that holds nothing in a pool, and counts the questions it is asked.
+// A holder that holds nothing in a pool, and counts the queries.
 class CountingHolder final : public ChunkHolder {
  public:
   explicit CountingHolder(ChunkPool& pool)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tools/gpu_check, with programs that only claim to have a GPU.
+"""Tests of tools/gpu_check, with programs that pretend to have a GPU.
 
 usage: gpu_check_test.py <tools/gpu_check>
 """
@@ -50,7 +50,7 @@ INFO = """{"devices": [{"name": "cuda:0", "total_bytes": 8, "free_bytes": 4,
 BENCH = """[{"workload": "pair", "allocator": "direct", "ns_median": 31.66, "ns_min": 7,
             "reserved_ratio": 1.5, "note": "", "status": "ok"}]"""
 
-# With a warning, as one of the loader is.
+# With a warning, like one of the loader.
 STRATA = f"""
     import sys
     print("ERROR: ld.so: [object] cannot be preloaded", file=sys.stderr)
@@ -65,10 +65,11 @@ NO_GPU = """
     print("strata_platform: cuda: no driver", file=sys.stderr)
     sys.exit(2)
     """
-# A test program. What each test does is a word: `pass`, `fail`, `crash`, `hang`
-# (a code that TestProgramTest takes for it), `crash_unbegun`, before it is
-# named; `crash_in_part`, if it runs beside others but not beside all; all with
-# `_at_exit`: crash when the report is written, `wrong_at_exit`: exit code 1.
+# A test program. A word sets the behaviour of each test: `pass`, `fail`, `crash`,
+# `hang` (a code that TestProgramTest treats as a hang), `crash_unbegun` (crashes
+# before its name is printed), `crash_in_part` (crashes if it runs with some of the
+# other tests, but not with all). With `_at_exit` it crashes when the report is
+# written; with `wrong_at_exit` the exit code is 1.
 TESTS = """
     import json, os, sys
     words = {words!r}
@@ -150,7 +151,7 @@ class RenderTest(unittest.TestCase):
 
 
 class MappedMemoryTest(unittest.TestCase):
-    """The report's word on what --allocator_strategy=auto asks."""
+    """The report's answers to the questions of --allocator_strategy=auto."""
 
     def setUp(self):
         self.tests = [
@@ -223,7 +224,7 @@ class RenderBenchTest(unittest.TestCase):
 
 
 class TestProgramTest(unittest.TestCase):
-    """What becomes of the tests of one program."""
+    """The results of the tests of one program."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -231,7 +232,7 @@ class TestProgramTest(unittest.TestCase):
         self.path = pathlib.Path(scratch.name) / "some_gpu_tests"
 
     def check(self, **words):
-        """(the tests, by name; what each process was asked for)"""
+        """(the tests, by name; the arguments of each process)"""
         write_program(self.path, TESTS.format(words=words))
         run = subprocess.run
 
@@ -348,7 +349,7 @@ class TestProgramTest(unittest.TestCase):
 
 
 class PytorchHeapTest(unittest.TestCase):
-    """Compiles against a PyTorch, a compiler and CUDA that are there by name only."""
+    """Compiles against a fake PyTorch, a fake compiler and a fake CUDA."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -417,7 +418,7 @@ class PytorchHeapTest(unittest.TestCase):
             self.compile()
 
     def bench(self, compiled, traces=None):
-        """The result of bench, and what the program was asked for, run by run."""
+        """The result of bench, and the arguments of the program in each run."""
         strata = self.folder / "strata"
         write_program(strata, f"""
             import json, os, sys

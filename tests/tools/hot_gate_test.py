@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tools/hot_gate, with tools that only claim to have counted.
+"""Tests of tools/hot_gate, with fake measuring tools.
 
 usage: hot_gate_test.py <tools/hot_gate>
 """
@@ -72,8 +72,8 @@ DISASSEMBLY = """
       28:\tmov    0x8(%rdi),%rax
 """
 
-# Writes profiles in which every pair takes so many instructions, of which so
-# many are the locked one at 0x10.
+# Writes profiles with a given number of instructions per pair, and a given
+# number of executions of the locked instruction at 0x10.
 VALGRIND = """
     for argument in "$@"; do
       case $argument in
@@ -166,7 +166,7 @@ class RunTest(unittest.TestCase):
         path.chmod(0o755)
 
     def counting(self, slow="nothing", unlocked=198, locked=2):
-        """What valgrind counts from now on: 200 instructions, 2 of them locked."""
+        """The counts of valgrind from now on: 200 instructions, 2 of them locked."""
         self.program("bin/valgrind", VALGRIND.format(
             unlocked=198, locked=2, slow=slow, slow_unlocked=unlocked, slow_locked=locked))
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Writes traces as other programs do, and broken ones, for the tests.
+"""Writes traces in the formats of other programs, and malformed ones, for the tests.
 
 usage: make_snapshot.py FOLDER [--operations N]
 
-Into FOLDER go, the snapshots of PyTorch made with Python's own pickle module:
+It writes these files to FOLDER. Python's own pickle module writes the PyTorch snapshots.
 
-  whole.pN.pickle   a history of two devices from its start, protocol N = 2 to 5
-  cut.pN.pickle     the same, but of the entries only the last third
-  whole.csv         the operations of device 0 as an RMM log; so too
-  cut.csv           what is known of them from the entries that are left
-  umpire.old.log    the operations of device 0 as Umpire logged them up to
-  umpire.new.log    version 6, and since
-  umpire.csv        the same as an RMM log, without streams
-  bad/NAME.pickle   malformed snapshots, each with
-  bad/NAME.error    the end of the message that it deserves
+  whole.pN.pickle   the complete history of two devices, in protocol N = 2 to 5
+  cut.pN.pickle     likewise, with only the last third of the entries
+  whole.csv         the operations of device 0 as an RMM log
+  cut.csv           likewise, from the remaining entries of cut.pN.pickle
+  umpire.old.log    the operations of device 0 in the log format of Umpire up to version 6
+  umpire.new.log    likewise, in the format of later versions
+  umpire.csv        likewise, as an RMM log without streams
+  bad/NAME.pickle   malformed snapshots
+  bad/NAME.error    the end of the error message for each of them
 
-The same arguments write the same bytes.
+Equal arguments produce equal bytes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ STREAMS = (0, 0, 0, 0x55D0C0A0)
 
 
 class Device:
-    """A toy of the caching allocator: enough to have consistent records."""
+    """A toy caching allocator, sufficient for consistent records."""
 
     def __init__(self, index, seed):
         self.index = index
@@ -96,7 +96,7 @@ class Device:
             self.complete((address, requested, size, stream))
 
     def complete(self, block):
-        """Makes a block's place free for others."""
+        """Makes the memory of a block available to others."""
         address, requested, size, stream = block
         self.record("free_completed", addr=address, size=requested, stream=stream)
         holes = self.free[stream]
@@ -125,7 +125,7 @@ class Device:
         self.record("snapshot", addr=0, size=0, stream=0)
 
     def segment_dicts(self):
-        """The state at the end, as `segments` has it."""
+        """The state at the end, in the format of `segments`."""
         waiting = {block[0]: block for block in self.pending}
         result = []
         for segment in sorted(self.segments, key=lambda segment: segment["address"]):

@@ -1,4 +1,4 @@
-/* Every function of the C ABI, from C. Prints the first thing that is wrong. */
+/* Calls every function of the C ABI, from C. Prints the first error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <strata.h>

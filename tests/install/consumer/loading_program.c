@@ -1,6 +1,7 @@
-/* Loads the shared library while it runs, as a plug-in or a script does, and
-   finds its functions by name. For each platform in the arguments it makes a
-   facade and an allocation, or prints why not; `sim` has to work. */
+/* Loads the shared library at run time, as a plug-in or a script does, and
+   finds its functions by name. For each platform in the arguments it creates a
+   facade and an allocation, or prints the reason for a failure. `sim` must
+   succeed. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -78,7 +78,7 @@ TEST_F(StreamSafeAllocatorTest, WaitsForEveryStreamThatMarked) {
 }
 
 // cuda_semantics.md §5.2: "event recorded at record_stream time instead of free
-// time" misses what comes between.
+// time" misses the work in between.
 TEST_F(StreamSafeAllocatorTest, WhatIsSubmittedBetweenMarkAndFreeCounts) {
   AllocationPtr allocation = Marked({a_});
   device().StepAll();

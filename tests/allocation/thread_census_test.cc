@@ -17,14 +17,14 @@ namespace {
 
 class ThreadCensusTest : public ::testing::Test {
  protected:
-  // A thread counted at `places` that runs until it is told to end.
+  // A thread counted at `places` that runs until the test ends it.
   class Runner : public ParkedThread {
    public:
     explicit Runner(std::uint64_t places)
         : ParkedThread([places] { CountAll(places); }) {}
   };
 
-  // A thread counted at `places` that waits at `place` until it is told to end.
+  // A thread counted at `places` that waits at `place` until the test ends it.
   class Sleeper {
    public:
     Sleeper(std::uint64_t places, std::uint64_t place)

@@ -196,7 +196,7 @@ TEST_P(GraphMemoryConformanceTest, RuleP16MemoryNotFreedBeforeIsNot) {
   Replay(exec, 2);
 }
 
-// P16: launches that are ordered share memory.
+// P16: ordered launches share memory.
 TEST_P(GraphMemoryConformanceTest, RuleP16OrderedLaunchesShareMemory) {
   const GraphExec first = NewExec(Closed(kLargeBytes));
   const GraphExec second = NewExec(Closed(kLargeBytes));

@@ -40,7 +40,7 @@ class CallTimes {
       RecordNs(name + "_most", *std::max_element(times.begin(), times.end()));
     }
   }
-  // Records the medians with the suffix `what`, and clears the times.
+  // Records the medians with a suffix, and clears the times.
   void Record(const std::string& what) {
     for (auto& [name, times] : times_) {
       std::sort(times.begin(), times.end());

@@ -50,7 +50,7 @@ TEST_F(BfcSharingTest, WithoutGrowthTheFirstOneLeavesNothing) {
   other_.reset();
 }
 
-// The same options work for both if each names its own part.
+// Equal options work for both, because each fraction is a separate part.
 TEST_F(BfcSharingTest, R61FractionsLeaveEachOtherTheirPart) {
   const std::string half =
       Bfc("bfc_allow_growth=false,bfc_memory_fraction=0.5");

@@ -204,7 +204,7 @@ TEST_F(ExportTest, ExportedHandleDoesNotMove) {
   for (int i = 0; i < 8; ++i) blocks.push_back(Alloc(4 * kPage));
   ExportedMemory exported = facade().Export(*blocks[0]);
   for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
-  // Of 32 MiB free, 8 MiB must stay reserved.
+  // 8 of the 32 free MiB must stay reserved.
   EXPECT_FALSE(CanAlloc(16 * kPage));
   EXPECT_TRUE(CanAlloc(12 * kPage));
   exported.Close();

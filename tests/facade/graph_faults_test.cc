@@ -164,7 +164,7 @@ TEST_F(GraphFaultsTest, B13ChainsStayWhereTheyAre) {
   {
     CaptureGuard guard(facade(), stream);
     EXPECT_EQ(&facade().GetAllocator(Here(), stream), chain);
-    // The same object serves the capture from its pool.
+    // For the capture, this object allocates from the pool of the capture.
     const AllocationPtr inside = chain->Allocate(kFaultBytes);
     EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kFaultBytes);
     Finish(guard);

@@ -162,7 +162,7 @@ TEST_F(OutOfMemoryCallbackTest, IsAskedInRoundsForHostMemoryToo) {
   EXPECT_EQ(calls_, 4);
 }
 
-// ---- Callbacks that end themselves.
+// ---- Callbacks that remove themselves.
 
 TEST_F(OutOfMemoryCallbackTest, MayResetItsOwnHandle) {
   Build();

@@ -185,7 +185,7 @@ TEST_F(IdleBfcRegionTest, KeepsNoMoreThanTheLimit) {
   EXPECT_EQ(pool_.bfc().stats().splits, 15U + 7U);
 }
 
-// Of 18 MiB it caches 128 KiB, of the remaining 2 MiB half a MiB.
+// It caches 128 KiB of 18 MiB, and half a MiB of the remaining 2 MiB.
 TEST(BfcFrontCacheTest, TheLimitFollowsTheRegionsThatGo) {
   StrategyOptions options;
   options.bfc_placement = "fast";

@@ -87,7 +87,7 @@ void ExploredProgram::ReleaseAll() {
 
 void ExploredProgram::Finish() {
   EndAll();
-  // Half of the programs end with work under way.
+  // Half of the programs end with pending work.
   if (word_ % 2 == 0) {
     platform_->sim_device(0).StepAll();
     CheckContents(true);

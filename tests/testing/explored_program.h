@@ -130,7 +130,7 @@ class ExploredProgram final : private google::LogSink {
     Event ready;                  // recorded at the allocation
     std::array<Position, kMaxStreams> last_use{};
     std::array<Event, kMaxStreams> used{};  // recorded behind the last use
-    // Work that the event-naming mark of each stream waits for; empty: no such
+    // Work that the mark with an event of each stream waits for; empty: no such
     // mark.
     std::array<ExploredOrder::Clock, kMaxStreams> moments;
     std::array<Position, kMaxStreams> freed_at{};

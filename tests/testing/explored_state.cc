@@ -357,8 +357,8 @@ class ExploredProgram::StateWriter {
     text_ += '|';
   }
 
-  // Writes the work that the event-naming marks wait for, and the streams whose
-  // next mark would name an event.
+  // Writes the work that the marks with an event wait for, and whether the next
+  // mark of each stream would have an event.
   void WriteMoments(const Life& life) {
     for (std::size_t name = 0; name < own_count(); ++name) {
       const std::size_t s = streams_[name];

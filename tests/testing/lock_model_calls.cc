@@ -120,8 +120,8 @@ struct Slots {
 
 Slots* g_slots = nullptr;
 
-// The smallest limits: the first use sets an owner, two uses set one after a
-// removal, and after two more uses in turn the lock has no owner any more.
+// The smallest limits. The first use sets an owner. After a removal, two uses
+// set one. After two more uses in turn, the lock has no owner any more.
 struct Machine {
   template <class T>
   using Atomic = lock_model::Atomic<T>;

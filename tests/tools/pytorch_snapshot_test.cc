@@ -296,8 +296,7 @@ TEST(PytorchSnapshotTest, WithoutFramesTheRecordedPeakTellsWhatFailed) {
   EXPECT_EQ(ReleasesIn(entries, 99).size(), 0U);
 }
 
-// --- The layout before the first entry
-// -----------------------------------------
+// --- Layout before the first entry -------------------------------------------
 
 constexpr std::uint64_t kSegment = 2 << 20;
 
@@ -356,8 +355,7 @@ TEST(PytorchSnapshotTest, LayoutOfExpandableSegmentsIsNotKept) {
       ReadPytorchSnapshot(input, std::nullopt).recorded.segments.empty());
 }
 
-// --- Skipped parts ----------------------------------------------------------
-// -----------------------------------------------------------
+// --- Skipped parts -----------------------------------------------------------
 
 std::string SkippedIn(const Json& snapshot) {
   const Trace trace = ReadSnapshot(snapshot);

@@ -13,10 +13,13 @@ namespace strata {
 // Mapping unit of the simulated device, in bytes.
 inline constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
 
-// A trace in a short notation: "+a 100, +b 8 @2, -a, ?c 7, !" allocates a with
-// 100 bytes, allocates b with 8 bytes on stream 2, frees a, tries a request of
-// 7 bytes that failed when it was recorded, and releases. Line numbers count
-// from 2, as in a file.
+// A trace in a short notation, such as "+a 100, +b 8 @2, -a, ?c 7, !". Line
+// numbers count from 2, as in a file.
+//   +a 100   allocates a with 100 bytes
+//   +b 8 @2  allocates b with 8 bytes on stream 2
+//   -a       frees a
+//   ?c 7     tries a request of 7 bytes that failed when it was recorded
+//   !        releases
 inline Trace TraceOf(const std::string& text) {
   TraceBuilder builder("test.csv");
   std::istringstream items(text);

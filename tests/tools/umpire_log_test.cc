@@ -36,7 +36,7 @@ std::string UmpireError(const std::string& content) {
 
 std::string Line(const Json& json) { return json.dump() + "\n"; }
 
-// --- The form up to version 6 ----------------------------------------------
+// --- Format up to version 6 --------------------------------------------------
 
 std::string OldResource(const std::string& name, const std::string& reference) {
   return Line({{"event", "makeMemoryResource"},
@@ -72,7 +72,7 @@ std::string OldFree(const std::string& reference, const Json& pointer) {
        {"payload", {{"allocator_ref", reference}, {"memory_ptr", pointer}}}});
 }
 
-// --- The form since --------------------------------------------------------
+// --- Format of later versions ------------------------------------------------
 
 std::string NewAllocate(const std::string& name, const Json& size,
                         const Json& pointer) {

@@ -12,6 +12,7 @@
 #include "strata/tools/rmm_log.h"
 
 // Defined in programs built with a sanitizer, which uses much more memory.
+// NOLINTBEGIN(bugprone-reserved-identifier): the runtimes' names
 extern "C" {
 [[gnu::weak]] void __asan_init();
 [[gnu::weak]] void __tsan_init();

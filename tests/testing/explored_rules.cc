@@ -71,7 +71,7 @@ bool ExploredProgram::MayUse(const Life& life, std::size_t stream) const {
 bool ExploredProgram::MayMark(const Life& life, std::size_t stream) const {
   if (life.allocation == nullptr || stream == life.owner) return false;
   if ((life.marks & Bit(stream)) == 0) return true;
-  // In a capture, a mark covers more than before it.
+  // A mark in the capture covers more than a mark before it.
   const std::size_t capture = capture_of_[stream];
   return capture != kNone && life.capture == kNone &&
          (life.held & Bit(capture)) == 0;

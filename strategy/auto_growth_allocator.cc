@@ -67,7 +67,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
         block->requested = request.bytes;
         return block->allocation();
       }
-      block = Find(*size);
+      block = has_ranges_ ? FindInRanges(*size) : FindIn<false>(*size);
     } else {
       JoinAll();
       block = FindAndCarve(own, *size);
@@ -208,7 +208,9 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
   // submits later.
   block->offset_units = epochs_.current();
   chunk->recalls_before_use = recalls_;
-  return Cut(index(pool), block, BytesToTake(*block, size));
+  size = BytesToTake(*block, size);
+  return has_ranges_ ? Cut<true>(index(pool), block, size)
+                     : Cut<false>(index(pool), block, size);
 }
 
 bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
@@ -227,15 +229,14 @@ bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
   return block;
 }
 
+template <bool kInRanges>
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Cut(
     FreeIndex& blocks, Block* block, std::size_t size) noexcept {
   if (block->size - size >= kMinRemainderBytes) {
-    Block* rest = block;
-    if (has_ranges_) {
-      rest = blocks_.Split(block, size, records_.Pop());
-      rest->is_free = true;
-      rest->flags = 0;
-      rest->offset_units = block->offset_units;
+    Block* const rest = block;
+    if (kInRanges) {
+      block = blocks_.SplitLow(rest, size, records_.Pop());
+      block->pool = rest->pool;
     } else {
       block = blocks_.Split(rest, rest->size - size, records_.Pop());
     }
@@ -256,7 +257,8 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   FreeIndex& blocks = index(*block);
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) UseIdle(chunk);
-  return Cut(blocks, block, size);
+  return has_ranges_ ? Cut<true>(blocks, block, size)
+                     : Cut<false>(blocks, block, size);
 }
 
 Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size) noexcept {
@@ -297,7 +299,7 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::size_t size = AlignUp(bytes, policy_.granule_bytes());
   // 0 if the size wraps around. Other sizes that are too large are in no class.
   if (size == 0) return nullptr;
-  return Find(size);
+  return has_ranges_ ? FindInRanges(size) : FindIn<false>(size);
 }
 
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::TakeBestFit(
@@ -313,22 +315,20 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
     UseIdle(block->chunk);
     size = BytesToTake(*block, size);
   }
-  return Cut(blocks, block, size);
+  return Cut</*kInRanges=*/false>(blocks, block, size);
 }
 
-inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
-                                                std::size_t size) noexcept {
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::TakeInRanges(
+    Pool pool, std::size_t size) noexcept {
   FreeIndex& blocks = index(pool);
   OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
   Block* block = blocks.TakeBestFit(size);
   const std::size_t closed_bytes = block != nullptr ? block->size : SIZE_MAX;
-  if (closed_bytes > open.least_reach()) [[unlikely]] {
-    Block* const inner = open.FindInner(size, closed_bytes);
-    if (inner != nullptr) {
-      if (block != nullptr) blocks.Insert(block);
-      RemoveFree(inner);
-      return CutOpen(inner, size);
-    }
+  Block* const inner = open.FindInner(size, closed_bytes);
+  if (inner != nullptr) [[unlikely]] {
+    if (block != nullptr) blocks.Insert(block);
+    RemoveFree(inner);
+    return CutOpen(inner, size);
   }
   if (block == nullptr) {
     Block* const tail = open.FindTail(size);
@@ -344,21 +344,27 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
     blocks.Insert(block);
     return nullptr;
   }
-  return Cut(blocks, block, size);
+  return Cut</*kInRanges=*/true>(blocks, block, size);
 }
 
-[[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
+template <bool kInRanges>
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::FindIn(
     std::size_t size) noexcept {
   const Pool pool = policy_.PoolOf(size);
   Block* block = nullptr;
   if (!cache_.is_sweep_due() && !records_.empty()) [[likely]] {
-    block = has_ranges_ ? TakeInRanges(pool, size) : TakeBestFit(pool, size);
+    block = kInRanges ? TakeInRanges(pool, size) : TakeBestFit(pool, size);
   }
   if (block == nullptr) [[unlikely]] {
     return FindSlowly(size);
   }
   cache_.NoteSearch(size);
   return block;
+}
+
+[[gnu::noinline]] Block* AutoGrowthAllocator::FindInRanges(
+    std::size_t size) noexcept {
+  return FindIn<true>(size);
 }
 
 [[gnu::noinline]] Block* AutoGrowthAllocator::FindSlowly(

@@ -155,7 +155,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   }
   // Searches the index, and flushes the cache if that is needed. Inline for the
   // search that finds a block at once; FindSlowly does the rest.
-  Block* Find(std::size_t size) noexcept;
+  template <bool kInRanges>
+  Block* FindIn(std::size_t size) noexcept;
+  Block* FindInRanges(std::size_t size) noexcept;
   Block* FindSlowly(std::size_t size) noexcept;
 
   // Frees by users, without the blocks that are in the cache now. Cost:
@@ -208,6 +210,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   Block* MakeLive(Block* block) noexcept;
   // Splits `size` bytes from a block that has left its index `blocks`. At least
   // one record is in stock.
+  template <bool kInRanges>
   Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
   Block* FindAndCarve(Pool pool, std::size_t size) noexcept;
 

@@ -21,8 +21,6 @@ bool IsLower(const Block& a, const Block* b) {
 }  // namespace
 
 unsigned OpenBlocks::ListOfReach(std::size_t reach) {
-  // The first list also holds smaller reaches.
-  if (reach >> kLeastReachBits == 0) return 0;
   const auto power =
       static_cast<unsigned>(std::bit_width(reach >> kLeastReachBits)) - 1;
   const std::size_t half = reach >> (power + kLeastReachBits - 1);
@@ -36,33 +34,21 @@ unsigned OpenBlocks::ListOf(const Block& block) {
   return ListOfReach(ReachOf(block));
 }
 
-void OpenBlocks::FindLeastReach() {
-  if (used_ == 0) {
-    least_reach_ = SIZE_MAX;
-    return;
-  }
-  const auto list = static_cast<unsigned>(std::countr_zero(used_));
-  least_reach_ = list == 0 ? 0
-                           : std::size_t{2 + list % 2}
-                                 << (list / 2 + kLeastReachBits - 1);
-}
-
 void OpenBlocks::Insert(Block* block, unsigned list) {
   lists_[list].Insert(block);
   if (list == kTails) return;
   used_ |= std::uint64_t{1} << list;
-  FindLeastReach();
 }
 
 void OpenBlocks::Remove(Block* block, unsigned list) {
   lists_[list].Remove(block);
   if (list == kTails || lists_[list].first() != nullptr) return;
   used_ &= ~(std::uint64_t{1} << list);
-  FindLeastReach();
 }
 
-Block* OpenBlocks::FindInner(std::size_t bytes, std::size_t reach) const {
-  std::uint64_t lists = used_ & (~std::uint64_t{0} << ListOfReach(bytes)) &
+Block* OpenBlocks::SearchInner(std::size_t bytes, std::size_t reach) const {
+  const unsigned first = ListOfReach(bytes + kLeastReachBytes);
+  std::uint64_t lists = used_ & (~std::uint64_t{0} << first) &
                         ((std::uint64_t{2} << ListOfReach(reach)) - 1);
   for (; lists != 0; lists &= lists - 1) {
     Block* best = nullptr;

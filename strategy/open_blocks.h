@@ -49,6 +49,8 @@ class OpenBlocks {
  public:
   // Lists of blocks by reach: from 2^21 bytes, a page, to 2^48.
   static constexpr unsigned kLeastReachBits = 21;
+  static constexpr std::size_t kLeastReachBytes = std::size_t{1}
+                                                  << kLeastReachBits;
   static constexpr unsigned kReachLists = 2 * (48 - kLeastReachBits);
   static constexpr unsigned kTails = kReachLists;
   static constexpr unsigned kLists = kReachLists + 1;
@@ -62,13 +64,14 @@ class OpenBlocks {
 
   void Insert(Block* block, unsigned list);
   void Remove(Block* block, unsigned list);
-  // A lower bound on the reach of every block that is not a tail; SIZE_MAX if
-  // there is none. A closed block of at most this size is better than all of
-  // them.
-  std::size_t least_reach() const { return least_reach_; }
   // The block of at least `bytes`, not a tail, with the smallest reach below
   // `reach`; the lowest address among equals. Null if there is none.
-  Block* FindInner(std::size_t bytes, std::size_t reach) const;
+  Block* FindInner(std::size_t bytes, std::size_t reach) const {
+    // A hole is a page or more, so most closed blocks need no search.
+    return reach > bytes + kLeastReachBytes && used_ != 0
+               ? SearchInner(bytes, reach)
+               : nullptr;
+  }
   // The smallest tail of at least `bytes`, at the lowest address among equals;
   // null if there is none. O(tails): each range has at most one.
   Block* FindTail(std::size_t bytes) const;
@@ -84,13 +87,13 @@ class OpenBlocks {
   }
 
  private:
+  // The list of a reach of at least kLeastReachBytes.
   static unsigned ListOfReach(std::size_t reach);
-  void FindLeastReach();
+  Block* SearchInner(std::size_t bytes, std::size_t reach) const;
 
   std::array<BlockChain, kLists> lists_;
   // One bit per list by reach; set if the list has a block.
   std::uint64_t used_ = 0;
-  std::size_t least_reach_ = SIZE_MAX;
 };
 
 inline void BlockChain::Insert(Block* block) {

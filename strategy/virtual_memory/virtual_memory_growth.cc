@@ -36,6 +36,11 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
   const bool is_capturing = IsDuringCapture();
   if (!is_capturing) UnmapRetired();
   GrowthPlan plan;
+  plan.lacks_host_memory = true;
+  if (!Extend(plan)) {
+    failure.reason = Failure::Reason::kHostMemory;
+    return true;
+  }
   bool gave_own = IsOfGraphs();
   bool has_new_range = false;
   for (int i = 0; i < kMostAttempts; ++i) {

@@ -213,7 +213,7 @@ class AllocatorFacade {
   std::size_t GraphPoolReserved(GraphPoolId id) const;
 
   // Memory for other processes and devices (facade_export.cc;
-  // docs/virtual_memory.md, "Export").
+  // docs/rules/virtual_memory.md, "Export").
   //
   // Exports the handles of physical memory behind a live allocation, as
   // descriptors to send to other processes. An importer sees all bytes of each

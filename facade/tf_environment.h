@@ -20,7 +20,7 @@ struct TfEnvironment {
   std::vector<std::string> errors;
 };
 
-// Reads the variables about devices of docs/bfc_environment.md through
+// Reads the variables about devices of docs/rules/bfc_environment.md through
 // `lookup`. A variable overrides the options that it stands for; an empty one
 // counts as not set. host_strategy.h reads the variables about host memory.
 //

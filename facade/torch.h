@@ -6,7 +6,7 @@
 #include "strata/facade/strata.h"
 
 // The functions that PyTorch finds by name in libstrata.so: see
-// docs/pytorch.md.
+// docs/guide/from_pytorch.md.
 //
 // Model: the process has one facade for them. The first call builds it from the
 //   environment variable STRATA_OPTIONS, an option string as in strata_create.

@@ -22,7 +22,7 @@ namespace strata {
 // Units: bytes.
 // Threads: immutable.
 // Source: bins as in CUB's caching allocator (rmm_cccl_umpire.md §2.1);
-//   docs/cuda_malloc_async.md lists their cost.
+//   docs/rules/cuda_malloc_async.md lists their cost.
 class AsyncCachePolicy {
  public:
   // Errors: std::invalid_argument that names the invalid option, or the options

@@ -37,7 +37,7 @@ namespace strata {
 //   requests (MayCut).
 // Units: bytes.
 // Source: the graded rule is memory_policy.md §5.7 with PyTorch's two borders
-//   (pytorch.md §2.1); docs/auto_growth.md explains each part.
+//   (pytorch.md §2.1); docs/rules/auto_growth.md explains each part.
 class AutoGrowthPolicy {
  public:
   enum class Pool : std::uint32_t { kSmall, kLarge, kLongLived };
@@ -139,7 +139,7 @@ class AutoGrowthPolicy {
  private:
   // Fractions of the room that chunks may leave unused. Larger fractions suit
   // larger devices, smaller ones reserve more where there is much room:
-  // docs/auto_growth.md.
+  // docs/rules/auto_growth.md.
   static constexpr std::size_t kCutSpareDivisor = 6;
   static constexpr std::size_t kGrowthSpareDivisor = 128;
   // A rest of up to this fraction of the request is not counted as waste.

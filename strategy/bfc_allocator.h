@@ -37,7 +37,7 @@ namespace strata {
 // Threads: any thread. One thread at a time grows.
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
-// Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/bfc.md.
+// Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/rules/bfc.md.
 class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
  public:
   // `stream` stands for all streams that share this strategy. Its device, if

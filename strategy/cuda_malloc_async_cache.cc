@@ -12,7 +12,7 @@ namespace {
 // Free memory is fragmented, so the driver may grow although it has enough. The
 // cache is flushed unless the idle bytes are at least this multiple of the
 // request. With 2, mode `memory` reserves no more than without a cache, on
-// every trace of docs/cuda_malloc_async.md; with 4, it does on two.
+// every trace of docs/rules/cuda_malloc_async.md; with 4, it does on two.
 constexpr std::size_t kPiecesFactor = 2;
 
 }  // namespace

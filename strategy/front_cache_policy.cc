@@ -9,7 +9,7 @@ namespace strata {
 namespace {
 
 // Largest blocks in a front cache by default: hotpath.md §6;
-// docs/auto_growth.md lists the cost of other sizes.
+// docs/rules/auto_growth.md lists the cost of other sizes.
 constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
 constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 

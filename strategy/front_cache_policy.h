@@ -15,7 +15,8 @@ namespace strata {
 //
 // Units: bytes.
 // Threads: immutable.
-// Source: hotpath.md §6; docs/auto_growth.md lists the cost of other numbers.
+// Source: hotpath.md §6; docs/rules/auto_growth.md lists the cost of other
+//   numbers.
 class FrontCachePolicy {
  public:
   // Errors: std::invalid_argument that names the invalid option.
@@ -45,8 +46,8 @@ class FrontCachePolicy {
   static constexpr std::size_t kFewChunksBytes = Mebibytes(8);
   static constexpr std::size_t kFewChunksLimitBytes = Kibibytes(512);
   // Where nearly everything may be cached, sizes that recur by chance must not
-  // be: docs/auto_growth.md. Random sizes of up to 256 KiB reserve 9 % more
-  // with 2 searches, 5 % with 8.
+  // be: docs/rules/auto_growth.md. Random sizes of up to 256 KiB reserve 9 %
+  // more with 2 searches, 5 % with 8.
   static constexpr std::uint8_t kMemoryFirstSearches = 2;
   static constexpr std::uint8_t kSpeedFirstSearches = 8;
 

@@ -67,7 +67,7 @@ class IdleMarket {
   // growth. Does not release a chunk of more than kMostGivenBack times the
   // growth, because it would soon be allocated again. Returns the bytes
   // released.
-  // Source: memory_policy.md §5.7 (debt limit); docs/auto_growth.md.
+  // Source: memory_policy.md §5.7 (debt limit); docs/rules/auto_growth.md.
   static constexpr std::size_t kMostGivenBack = 64;
   std::size_t GiveBackBeforeGrowth(std::size_t bytes, double limit) noexcept;
   // Releases idle memory to the system if its last use has completed, until the

@@ -51,7 +51,8 @@ struct ReuseRule {
 // Source: cuda_semantics.md M10, D16. The early coalescing of a stream's blocks
 //   is an assumption: without it `training_jittered` would reserve 1.69 times
 //   its live bytes. An H200's pool and this one reserve 1.01 times. For random
-//   sizes this pool reserves less than the H200's (docs/cuda_malloc_async.md).
+//   sizes this pool reserves less than the H200's
+//   (docs/rules/cuda_malloc_async.md).
 class PoolBlocks {
  public:
   PoolBlocks() = default;

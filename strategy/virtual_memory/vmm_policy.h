@@ -65,7 +65,7 @@ class VmmPolicy {
 
  private:
   // Held bytes are ample above the peak plus this fraction of it;
-  // docs/virtual_memory.md.
+  // docs/rules/virtual_memory.md.
   static constexpr std::size_t kAmpleDivisor = 16;
   static constexpr std::size_t kAmplePrice = 4;
   static bool IsAmple(const Held& held) {

@@ -222,7 +222,7 @@ TEST(TfEnvironmentTest, AnAliasThatAsksForAnotherStrategyIsAnError) {
 }
 
 TEST(TfEnvironmentTest, TheDocumentTellsOfEveryVariable) {
-  std::ifstream file(STRATA_SOURCE_DIR "/docs/bfc_environment.md");
+  std::ifstream file(STRATA_SOURCE_DIR "/docs/rules/bfc_environment.md");
   std::ostringstream text;
   text << file.rdbuf();
   for (const std::string& variable : TfEnvironmentVariables()) {

@@ -20,7 +20,8 @@ struct ProcessorModel {
 // the steps that replace it. False for vendors that were not measured.
 //
 // Cost: CPUID, once; then a load.
-// Source: docs/bench.md (Zen 3, 4 and 5, and Intel's Granite Rapids).
+// Source: docs/measurements/before_2026-11-29.md (Zen 3, 4 and 5, and Intel's
+//   Granite Rapids).
 bool IsFasterWithOwnedLocks(const ProcessorModel& model) noexcept;
 bool IsFasterWithOwnedLocks() noexcept;  // this processor
 

@@ -1,6 +1,6 @@
 // Bundled traces through the strategies that round sizes up to powers of two
 // and cache freed blocks: nearly every request is a hit, at a bounded cost in
-// memory. docs/strategies.md has the times.
+// memory. docs/guide/choose_a_strategy.md has the effect.
 
 #include <gtest/gtest.h>
 

@@ -33,8 +33,8 @@ constexpr std::chrono::milliseconds kRoundTime{20};
 // rounds on a busy machine are not interrupted.
 constexpr std::chrono::milliseconds kTeamRoundTime{2};
 // Threads on separate streams with repeated steps exchange memory until every
-// stream has enough for its steps at the same time. docs/bench.md has the times
-// without this wait.
+// stream has enough for its steps at the same time. Without this wait, the
+// median includes growth (docs/bench.md).
 constexpr std::chrono::milliseconds kSettleTime{1000};
 constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
 // Factor over the live bytes, for chunks that are not full.

@@ -21,15 +21,34 @@ constexpr std::size_t kMostPath = 4096;
 
 // The libraries that call a driver, up to ".so". Others of NVIDIA's (NVRTC,
 // nvJitLink) compile, and do so without a GPU.
-constexpr const char* kRefused[] = {
-    "libcuda",     "libcudart",     "libcublas",         "libcublasLt",
-    "libcudnn",    "libcufft",      "libcufftw",         "libcurand",
-    "libcusolver", "libcusolverMg", "libcusparse",       "libcusparseLt",
-    "libnccl",     "libcupti",      "libcufile",         "libcufile_rdma",
-    "libnvshmem",  "libnvidia-ml",  "libnvshmem_host",   "libcudnn_ops",
-    "libcudnn_cnn", "libcudnn_adv", "libcudnn_graph",    "libcudnn_heuristic",
-    "libcudnn_engines_precompiled", "libcudnn_engines_runtime_compiled",
-    "libcudnn_ext", "libcutensor"};
+constexpr const char* kRefused[] = {"libcuda",
+                                    "libcudart",
+                                    "libcublas",
+                                    "libcublasLt",
+                                    "libcudnn",
+                                    "libcufft",
+                                    "libcufftw",
+                                    "libcurand",
+                                    "libcusolver",
+                                    "libcusolverMg",
+                                    "libcusparse",
+                                    "libcusparseLt",
+                                    "libnccl",
+                                    "libcupti",
+                                    "libcufile",
+                                    "libcufile_rdma",
+                                    "libnvshmem",
+                                    "libnvidia-ml",
+                                    "libnvshmem_host",
+                                    "libcudnn_ops",
+                                    "libcudnn_cnn",
+                                    "libcudnn_adv",
+                                    "libcudnn_graph",
+                                    "libcudnn_heuristic",
+                                    "libcudnn_engines_precompiled",
+                                    "libcudnn_engines_runtime_compiled",
+                                    "libcudnn_ext",
+                                    "libcutensor"};
 
 char folders[kMostPath];
 const char* folder_list[kMostFolders];
@@ -117,7 +136,8 @@ unsigned la_objopen(struct link_map* map, Lmid_t /*space*/,
   }
   Say("strata: the driver is simulated, but the program loaded NVIDIA's ");
   Say(path);
-  Say(", which needs a GPU. Run it without sim_run, or without this library.\n");
+  Say(", which needs a GPU. Run it without sim_run, or without this "
+      "library.\n");
   _exit(127);
 }
 

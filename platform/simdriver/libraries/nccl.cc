@@ -27,8 +27,7 @@ int Make(Communicator** out, int ranks, int rank, int device = 0) {
   if (out == nullptr || ranks < 1 || rank < 0 || rank >= ranks) {
     return kInvalidArgument;
   }
-  auto* made =
-      static_cast<Communicator*>(std::calloc(1, sizeof(Communicator)));
+  auto* made = static_cast<Communicator*>(std::calloc(1, sizeof(Communicator)));
   if (made == nullptr) return kSystemError;
   *made = {ranks, rank, device};
   *out = made;

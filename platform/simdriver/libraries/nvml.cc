@@ -54,8 +54,7 @@ int WithOptions(Function function) {
 int PutHandle(int number, Handle* device) {
   return WithOptions([=](const DriverOptions& options) {
     if (number < 0 || number >= options.platform.sim_devices) return kNotFound;
-    *device = reinterpret_cast<Handle>(
-        static_cast<std::uintptr_t>(number) + 1);
+    *device = reinterpret_cast<Handle>(static_cast<std::uintptr_t>(number) + 1);
     return kSuccess;
   });
 }

@@ -13,6 +13,12 @@ namespace strata {
 // The device that made an event, read from its handle; -1 if none can have.
 int DeviceOfEvent(Event event);
 
+// What an event was last recorded after, and the device's time then.
+struct EventState : StreamSnapshot {
+  std::uint64_t recorded_ns = 0;
+  bool keeps_time = true;
+};
+
 // The events of one device, and what each was recorded after.
 //
 // Model: handles are never used again, so that a use after destruction is
@@ -22,12 +28,12 @@ class EventTable {
  public:
   explicit EventTable(int device) : device_(device) {}
 
-  Event Create();
+  Event Create(bool keeps_time = true);
   // Returns false if there is no such event.
   bool Destroy(Event event) { return live_.erase(event.value) == 1; }
   // What the event was last recorded after, until Destroy; null if there is no
   // such event. Nothing, if it was never recorded.
-  StreamSnapshot* Find(Event event) {
+  EventState* Find(Event event) {
     const auto found = live_.find(event.value);
     return found == live_.end() ? nullptr : &found->second;
   }
@@ -36,7 +42,7 @@ class EventTable {
  private:
   const int device_;
   std::uintptr_t made_ = 0;
-  std::unordered_map<void*, StreamSnapshot> live_;
+  std::unordered_map<void*, EventState> live_;
 };
 
 }  // namespace strata

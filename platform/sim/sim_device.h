@@ -191,6 +191,20 @@ class SimDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
+  // Time of the device between two records, of which the work before is done.
+  // Not an entry point: neither counted, observed nor refused by a capture.
+  //
+  // Errors: kInvalidResourceHandle if one of the events is none, is of another
+  //   device than the other, keeps no time or was never recorded;
+  //   kCapturedEvent; kNotReady.
+  Status EventElapsed(Event start, Event end, std::int64_t* ns);
+
+  // The nodes of `graph` in the order of their making, or those without a
+  // predecessor. Not an entry point, likewise. kInvalidValue if there is no
+  // such graph.
+  Status GraphNodes(Graph graph, bool roots_only,
+                    std::vector<GraphNode>* nodes);
+
   // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
   // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
   // there is no such memory: that of a pool is memory until the work before its
@@ -297,7 +311,7 @@ class SimDevice final : public Device {
   void SubmitMark(const Stream& stream, PoolTable* pools, DevicePtr ptr,
                   bool fresh, SimLock* lock);
   // What `event` of any device was recorded after, or null. Under mutex_.
-  StreamSnapshot* FindEvent(Event event) const;
+  EventState* FindEvent(Event event) const;
   // The host has waited for `waited`, and the pools of this device learn it.
   void TellPools(const StreamSnapshot& waited);
 

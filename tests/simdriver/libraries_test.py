@@ -1,13 +1,16 @@
 """Tests of the stand-ins of CUDA's math libraries.
 
-usage: libraries_test.py HELPERS [unittest arguments]
+usage: libraries_test.py HELPERS HEADERS [unittest arguments]
 
-HELPERS is the folder of the compiled libraries beside the stand-in driver.
+HELPERS is the folder of the compiled libraries beside the stand-in driver; HEADERS has those of the
+CUDA toolkit.
 """
 
 import ctypes
+import fnmatch
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,29 @@ from machine_code import Body  # noqa: E402
 import make_libraries  # noqa: E402
 
 HELPERS = pathlib.Path()
+HEADERS = pathlib.Path()
+
+# The headers of a table. Those that a toolkit lacks are not read.
+HEADERS_OF = {
+    "cublas": ("cublas_api.h",), "cublas_lt": ("cublasLt.h",),
+    "cudnn": ("cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h", "cudnn_adv.h"),
+    "cufft": ("cufft.h", "cufftXt.h"), "cupti": ("cupti_activity.h", "cupti_callbacks.h"),
+    "curand": ("curand.h",), "cusolver": ("cusolverDn.h",), "cusparse": ("cusparse.h",),
+    "cusparse_lt": ("cusparseLt.h",), "nccl": ("nccl.h",), "nvjitlink": ("nvJitLink.h",),
+    "nvrtc": ("nvrtc.h",),
+}
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
+PROTOTYPE = re.compile(r"\b(\w+)\s*\(([^()]*)\)\s*;")
+
+
+def prototypes(names):
+    """{function: types of the arguments} of headers."""
+    found = {}
+    for path in (HEADERS / name for name in names):
+        text = COMMENT.sub("", path.read_text(errors="replace")) if path.exists() else ""
+        for function, arguments in PROTOTYPE.findall(text):
+            found.setdefault(function, [one.strip() for one in arguments.split(",")])
+    return found
 
 
 class Files(unittest.TestCase):
@@ -99,6 +125,35 @@ class TableTest(Files):
                 self.table(f"library libtest\n{line}\n")
         with self.assertRaisesRegex(WrongTable, "no line 'library'"):
             self.table("prefix f\n")
+
+
+class HeaderTest(unittest.TestCase):
+    """The tables beside the headers of the libraries."""
+
+    def check(self, function, arguments, store):
+        """A store goes through a pointer to a number or a handle of its size."""
+        self.assertLessEqual(store.argument, len(arguments), function)
+        kind = arguments[store.argument - 1]
+        self.assertTrue("*" in kind or "[]" in kind, f"{function}: {kind}")
+        if store.is_handle:
+            return
+        self.assertNotIn("const", kind, function)
+        if store.offset == 0 and "Perf" not in kind:
+            is_wide = any(word in kind for word in ("64", "size_t", "Stream_t"))
+            self.assertEqual(is_wide, store.bits == 64, f"{function}: {kind}")
+
+    def test_stores_go_through_pointers(self):
+        seen = 0
+        for path in sorted(make_libraries.TABLES.glob("*.txt")):
+            table = read_table(path, make_libraries.OPTIONS)
+            for function, arguments in prototypes(HEADERS_OF.get(path.stem, ())).items():
+                body = next((body for pattern, body in table.calls
+                             if fnmatch.fnmatchcase(function, pattern)), None)
+                for store in body.stores if body else ():
+                    seen += 1
+                    self.check(function, arguments, store)
+        if seen == 0:
+            self.skipTest("the toolkit has no headers of these libraries")
 
 
 class LibraryTest(Files):
@@ -209,4 +264,5 @@ class HelperTest(Files):
 
 if __name__ == "__main__":
     HELPERS = pathlib.Path(sys.argv.pop(1)).resolve()
+    HEADERS = pathlib.Path(sys.argv.pop(1))
     unittest.main()

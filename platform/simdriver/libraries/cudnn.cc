@@ -1,13 +1,22 @@
-// The question of cuDNN's graph interface whose answer depends on its type.
+// The functions of cuDNN whose answers depend on their arguments: the version,
+// and attributes of the graph interface.
 //
 // Model: every heuristic finds one engine, without notes and knobs. Its
 //   workspace is $STRATA_SIM_CUDNN_WORKSPACE bytes, 0 by default.
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 namespace {
+
+// cudnnStatus_t.
+constexpr int kSuccess = 0;
+constexpr int kBadParameter = 2000;
+
+// The version, which must not be older than the one a program was made for.
+constexpr int kVersion[] = {9, 26, 0};
 
 // cudnnBackendAttributeType_t.
 constexpr int kBoolean = 2;
@@ -60,13 +69,29 @@ void PutValue(int attribute, int type, void* out) {
 
 }  // namespace
 
-extern "C" int cudnnBackendGetAttribute(void* /*descriptor*/, int attribute,
-                                        int type, std::int64_t requested,
-                                        std::int64_t* count, void* values) {
+extern "C" {
+
+std::size_t cudnnGetVersion() {
+  return static_cast<std::size_t>(kVersion[0] * 10000 + kVersion[1] * 100 +
+                                  kVersion[2]);
+}
+
+// `part`: a libraryPropertyType of library_types.h.
+int cudnnGetProperty(int part, int* value) {
+  if (part < 0 || part > 2 || value == nullptr) return kBadParameter;
+  *value = kVersion[part];
+  return kSuccess;
+}
+
+int cudnnBackendGetAttribute(void* /*descriptor*/, int attribute, int type,
+                             std::int64_t requested, std::int64_t* count,
+                             void* values) {
   const std::int64_t available = CountOf(attribute, type);
   if (count != nullptr) *count = available;
   if (values != nullptr && available > 0 && requested >= available) {
     PutValue(attribute, type, values);
   }
-  return 0;
+  return kSuccess;
 }
+
+}  // extern "C"

@@ -17,13 +17,13 @@ int DeviceOfEvent(Event event) {
   return device < 1024 ? static_cast<int>(device) : -1;
 }
 
-Event EventTable::Create() {
+Event EventTable::Create(bool keeps_time) {
   const std::uintptr_t value =
       kEventHandleBase +
       (static_cast<std::uintptr_t>(device_) << kDeviceShift) +
       ++made_ * kHandleBytes;
   Event event{reinterpret_cast<void*>(value)};
-  live_.try_emplace(event.value);
+  live_.try_emplace(event.value).first->second.keeps_time = keeps_time;
   return event;
 }
 

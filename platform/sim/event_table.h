@@ -14,6 +14,12 @@ namespace strata {
 // have created it.
 int DeviceOfEvent(Event event);
 
+// The last record of an event: the work before it, and the device's time.
+struct EventState : StreamSnapshot {
+  std::uint64_t recorded_ns = 0;
+  bool keeps_time = true;
+};
+
 // The events of one device, and the work that each was recorded after.
 //
 // Model: handles are never reused, so a use after destruction is always
@@ -23,12 +29,12 @@ class EventTable {
  public:
   explicit EventTable(int device) : device_(device) {}
 
-  Event Create();
+  Event Create(bool keeps_time = true);
   // Returns false if there is no such event.
   bool Destroy(Event event) { return live_.erase(event.value) == 1; }
-  // The snapshot of the last record of the event, valid until Destroy. Null if
+  // The state of the last record of the event, valid until Destroy. Null if
   // there is no such event. Empty if the event was never recorded.
-  StreamSnapshot* Find(Event event) {
+  EventState* Find(Event event) {
     const auto found = live_.find(event.value);
     return found == live_.end() ? nullptr : &found->second;
   }
@@ -37,7 +43,7 @@ class EventTable {
  private:
   const int device_;
   std::uintptr_t made_ = 0;
-  std::unordered_map<void*, StreamSnapshot> live_;
+  std::unordered_map<void*, EventState> live_;
 };
 
 }  // namespace strata

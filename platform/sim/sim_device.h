@@ -194,6 +194,20 @@ class SimDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
+  // Device time between two records whose earlier work is complete. Not an entry
+  // point: neither counted, observed nor refused by a capture.
+  //
+  // Errors: kInvalidResourceHandle if an event does not exist, keeps no time or
+  //   was never recorded, or if the events are of two devices; kCapturedEvent;
+  //   kNotReady.
+  Status EventElapsed(Event start, Event end, std::int64_t* ns);
+
+  // The nodes of `graph` in the order of their creation, or only the nodes
+  // without a predecessor. Returns kInvalidValue if there is no such graph. Not
+  // an entry point, like EventElapsed.
+  Status GraphNodes(Graph graph, bool roots_only,
+                    std::vector<GraphNode>* nodes);
+
   // The host address of the bytes of [ptr, ptr + bytes), for functions of
   // LaunchHostFunc that stand in for kernels. Null if bytes are not stored, or
   // if there is no such memory. Memory of a pool exists until the work before
@@ -303,9 +317,9 @@ class SimDevice final : public Device {
   // as fresh or as freed.
   void SubmitMark(const Stream& stream, PoolTable* pools, DevicePtr ptr,
                   bool fresh, SimLock* lock);
-  // The snapshot of the last record of `event`, of any device, or null. Under
+  // The state of the last record of `event`, of any device, or null. Under
   // mutex_.
-  StreamSnapshot* FindEvent(Event event) const;
+  EventState* FindEvent(Event event) const;
   // Reports to the pools of this device that the host has waited for `waited`.
   void TellPools(const StreamSnapshot& waited);
 

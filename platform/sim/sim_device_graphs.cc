@@ -73,6 +73,20 @@ Status SimDevice::GraphNodePredecessors(GraphNode node,
              });
 }
 
+Status SimDevice::GraphNodes(Graph graph, bool roots_only,
+                             std::vector<GraphNode>* nodes) {
+  if (nodes == nullptr) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  const GraphEntry* const entry = platform_->graphs().Find(graph);
+  if (entry == nullptr) return Status::kInvalidValue;
+  nodes->clear();
+  for (const SimNode& node : entry->graph.nodes()) {
+    if (roots_only && !node.predecessors.empty()) continue;
+    nodes->push_back(node.handle);
+  }
+  return Status::kSuccess;
+}
+
 Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
                                    unsigned flags) {
   CallRecord call = CallAboutHandle(DeviceCall::kGraphInstantiate, GraphExec(),

@@ -211,7 +211,7 @@ Status SimDevice::EventCreate(Event* event, unsigned flags) {
       return Status::kInvalidValue;
     }
     std::lock_guard lock(mutex_);
-    *event = events_.Create();
+    *event = events_.Create((flags & kEventDisableTiming) == 0);
     seen->ptr = reinterpret_cast<std::uintptr_t>(event->value);
     return Status::kSuccess;
   });
@@ -235,7 +235,7 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     // The event must be of this device: E4.
-    StreamSnapshot* recorded = events_.Find(event);
+    EventState* recorded = events_.Find(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
     SimCapture* capture = CaptureOf(stream);
     if (flags != 0) {
@@ -245,6 +245,7 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
       return platform_->captures().RecordEvent(event, stream);
     }
     scheduler_.Snapshot(stream, recorded);
+    recorded->recorded_ns = NowNs();
     platform_->captures().ForgetEvent(event);
     return Status::kSuccess;
   });
@@ -272,6 +273,31 @@ Status SimDevice::EventSynchronize(Event event) {
   });
 }
 
+Status SimDevice::EventElapsed(Event start, Event end, std::int64_t* ns) {
+  if (ns == nullptr) return Status::kInvalidValue;
+  SimLock lock(mutex_);
+  EventState* const first = FindEvent(start);
+  EventState* const last = FindEvent(end);
+  if (first == nullptr || last == nullptr ||
+      DeviceOfEvent(start) != DeviceOfEvent(end)) {
+    return Status::kInvalidResourceHandle;
+  }
+  for (const Event event : {start, end}) {
+    if (platform_->captures().IsCaptured(event)) return Status::kCapturedEvent;
+  }
+  for (const EventState* const event : {first, last}) {
+    if (!event->keeps_time || event->point.stream_uid == 0) {
+      return Status::kInvalidResourceHandle;
+    }
+  }
+  for (const EventState* const event : {first, last}) {
+    if (!scheduler_.Poll(event->point, &lock)) return Status::kNotReady;
+  }
+  *ns = static_cast<std::int64_t>(last->recorded_ns) -
+        static_cast<std::int64_t>(first->recorded_ns);
+  return sticky_error();
+}
+
 void SimDevice::TellPools(const StreamSnapshot& waited) {
   pools_.OnSynchronize(scheduler_, [&](const StreamPoint& point) {
     return scheduler_.IsIn(waited, point);
@@ -284,7 +310,7 @@ Status SimDevice::CheckStream(const Stream& stream) const {
                                   : Status::kInvalidResourceHandle;
 }
 
-StreamSnapshot* SimDevice::FindEvent(Event event) const {
+EventState* SimDevice::FindEvent(Event event) const {
   SimDevice* owner = platform_->OwnerOf(event);
   return owner == nullptr ? nullptr : owner->events_.Find(event);
 }

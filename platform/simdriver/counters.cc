@@ -30,6 +30,12 @@ CUresult Unimplemented(const char* name) {
 int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
     __attribute__((visibility("default")));
 
+// For the stand-in of the runtime, which counts here, too.
+CUresult CountUnimplemented(const char* name) __asm__(
+    "cuStrataSimUnimplemented") __attribute__((visibility("default")));
+
+CUresult CountUnimplemented(const char* name) { return Unimplemented(name); }
+
 int DescribeSimDriver(SimDriverInfo* info) {
   if (info == nullptr || info->bytes != sizeof(SimDriverInfo)) {
     return CUDA_ERROR_INVALID_VALUE;

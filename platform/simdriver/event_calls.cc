@@ -49,6 +49,22 @@ CUresult EventSynchronize(CUevent event) {
   });
 }
 
+CUresult EventElapsedTime(float* ms, CUevent start, CUevent end) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (ms == nullptr) return Status::kInvalidValue;
+    std::int64_t ns = 0;
+    const Status status = device.EventElapsed({start}, {end}, &ns);
+    if (status == Status::kSuccess) *ms = static_cast<float>(ns) / 1e6f;
+    return status;
+  });
+}
+
+#if CUDA_VERSION >= 12080
+CUresult EventElapsedTime2(float* ms, CUevent start, CUevent end) {
+  return EventElapsedTime(ms, start, end);
+}
+#endif
+
 STRATA_SIM_STREAM_FUNCTION(EventRecord, (CUevent event, CUstream stream), {
   return Record(null, event, stream, CU_EVENT_RECORD_DEFAULT);
 })

@@ -22,8 +22,34 @@ CUresult Instantiate(CUgraphExec* exec, CUgraph graph, std::uint64_t flags) {
   });
 }
 
-// Writes the predecessors of `node`: with `nodes` null their number, else as
-// many as `*count` says, and null behind the last one.
+// Writes `found`: with `nodes` null their number, else as many as `*count`
+// says, and null behind the last one.
+void PutNodes(const std::vector<GraphNode>& found, CUgraphNode* nodes,
+              std::size_t* count) {
+  if (nodes == nullptr) {
+    *count = found.size();
+    return;
+  }
+  for (std::size_t i = 0; i < *count; ++i) {
+    nodes[i] =
+        i < found.size() ? static_cast<CUgraphNode>(found[i].value) : nullptr;
+  }
+  *count = std::min(*count, found.size());
+}
+
+// Writes the nodes of a graph as PutNodes does.
+CUresult Nodes(CUgraph graph, bool roots_only, CUgraphNode* nodes,
+               std::size_t* count) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (count == nullptr) return Status::kInvalidValue;
+    std::vector<GraphNode> found;
+    const Status status = device.GraphNodes({graph}, roots_only, &found);
+    if (status == Status::kSuccess) PutNodes(found, nodes, count);
+    return status;
+  });
+}
+
+// Writes the predecessors of `node` as PutNodes does.
 CUresult Predecessors(CUgraphNode node, CUgraphNode* nodes,
                       CUgraphEdgeData* edges, std::size_t* count) {
   return OnAnyDevice([&](SimDevice& device) {
@@ -33,16 +59,8 @@ CUresult Predecessors(CUgraphNode node, CUgraphNode* nodes,
     std::vector<GraphNode> found;
     const Status status = device.GraphNodePredecessors({node}, &found);
     if (status != Status::kSuccess) return status;
-    if (nodes == nullptr) {
-      *count = found.size();
-      return Status::kSuccess;
-    }
-    for (std::size_t i = 0; i < *count; ++i) {
-      nodes[i] =
-          i < found.size() ? static_cast<CUgraphNode>(found[i].value) : nullptr;
-      if (edges != nullptr) edges[i] = CUgraphEdgeData{};
-    }
-    *count = std::min(*count, found.size());
+    if (edges != nullptr) std::fill_n(edges, *count, CUgraphEdgeData{});
+    PutNodes(found, nodes, count);
     return Status::kSuccess;
   });
 }
@@ -62,6 +80,15 @@ CUresult GraphCreate(CUgraph* graph, unsigned flags) {
 CUresult GraphDestroy(CUgraph graph) {
   return OnAnyDevice(
       [&](SimDevice& device) { return device.GraphDestroy({graph}); });
+}
+
+CUresult GraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+  return Nodes(graph, /*roots_only=*/false, nodes, count);
+}
+
+CUresult GraphGetRootNodes(CUgraph graph, CUgraphNode* nodes,
+                           std::size_t* count) {
+  return Nodes(graph, /*roots_only=*/true, nodes, count);
 }
 
 CUresult GraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes,

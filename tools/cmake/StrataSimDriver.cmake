@@ -131,3 +131,74 @@ function(strata_sim_driver)
                VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${folder}/exports.map
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/strata/sim)
 endfunction()
+
+# strata_sim_runtime_tables(<table> <headers> <folder>): in the folder, the
+# functions of cuda_runtime_api.h that the table lacks, and the errors.
+function(strata_sim_runtime_tables table headers folder)
+  file(READ ${table} text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+  string(REGEX REPLACE "[ \n]+" "" text "${text}")
+  set(exports)
+  string(REGEX MATCHALL "STRATA_SIM_RUNTIME_(STREAM_)?ENTRY\\([^)]*\\)" entries "${text}")
+  foreach(entry IN LISTS entries)
+    string(REGEX REPLACE ".*\\((.*)\\)" "\\1" fields "${entry}")
+    string(REPLACE "," ";" fields "${fields}")
+    list(GET fields 0 exported)
+    list(APPEND exports ${exported})
+    if(entry MATCHES "STREAM_ENTRY")
+      list(GET fields 1 suffix)
+      list(APPEND exports ${exported}_${suffix})
+    endif()
+  endforeach()
+  # Declared names, and those that macros stand for.
+  file(READ ${headers}/cuda_runtime_api.h text)
+  string(REGEX MATCHALL "CUDARTAPI cuda[A-Za-z0-9_]+\\(" declared "${text}")
+  list(TRANSFORM declared REPLACE "CUDARTAPI (.*)\\(" "\\1")
+  string(REGEX MATCHALL "#define cuda[A-Za-z0-9]+ +__CUDART_API_PT(DS|SZ)\\(cuda[A-Za-z0-9]+"
+                        macros "${text}")
+  foreach(macro IN LISTS macros)
+    string(REGEX REPLACE ".*__CUDART_API_(PTDS|PTSZ)\\((.*)" "\\2_\\1" exported "${macro}")
+    string(REPLACE "_PTDS" "_ptds" exported "${exported}")
+    string(REPLACE "_PTSZ" "_ptsz" exported "${exported}")
+    list(APPEND declared ${exported})
+  endforeach()
+  list(REMOVE_DUPLICATES declared)
+  list(REMOVE_ITEM declared ${exports})
+  set(content "// Made of cuda_runtime_api.h by tools/cmake/StrataSimDriver.cmake.\n")
+  foreach(name IN LISTS declared)
+    string(APPEND content "STRATA_SIM_RUNTIME_UNIMPLEMENTED(${name})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${folder}/unimplemented.def CONTENT "${content}" @ONLY)
+
+  file(READ ${headers}/driver_types.h text)
+  string(REGEX MATCHALL "\n +cuda(Success|Error[A-Za-z0-9]+) +=" errors "${text}")
+  set(content "// Made of driver_types.h by tools/cmake/StrataSimDriver.cmake.\n")
+  foreach(error IN LISTS errors)
+    string(REGEX REPLACE "[ \n=]" "" error "${error}")
+    string(APPEND content "STRATA_SIM_RUNTIME_ERROR(${error})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${folder}/errors.def CONTENT "${content}" @ONLY)
+endfunction()
+
+# strata_sim_runtime(): libexec/strata/sim/libcudart.so.13, over the driver.
+function(strata_sim_runtime)
+  set(folder ${PROJECT_SOURCE_DIR}/platform/simdriver/runtime)
+  set(generated ${PROJECT_BINARY_DIR}/generated/strata/platform/simdriver/runtime)
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 headers)
+  strata_sim_runtime_tables(${folder}/runtime_entries.def ${headers} ${generated})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/runtime_entries.def)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  add_library(strata_sim_runtime SHARED ${sources})
+  strata_target_defaults(strata_sim_runtime)
+  target_include_directories(strata_sim_runtime PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_include_directories(strata_sim_runtime SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(strata_sim_runtime PRIVATE strata_platform_api strata_sim_driver)
+  target_link_options(strata_sim_runtime PRIVATE -Wl,--version-script=${folder}/exports.map
+                      -Wl,--no-undefined -Wl,--gc-sections)
+  set_target_properties(
+    strata_sim_runtime
+    PROPERTIES OUTPUT_NAME cudart SOVERSION 13 UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${folder}/exports.map
+               BUILD_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN"
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/strata/sim)
+endfunction()

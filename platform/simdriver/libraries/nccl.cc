@@ -1,0 +1,123 @@
+// The functions of NCCL whose answers depend on a communicator. A rank has no
+// peers: it knows its number and the number of ranks, and waits for nobody.
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kSystemError = 2;
+constexpr int kInvalidArgument = 4;
+constexpr int kNoColor = -1;
+
+struct Communicator {
+  int ranks;
+  int rank;
+  int device;
+};
+
+// What NCCL passes by value.
+struct UniqueId {
+  char bytes[128];
+};
+
+int Make(Communicator** out, int ranks, int rank, int device = 0) {
+  if (out == nullptr || ranks < 1 || rank < 0 || rank >= ranks) {
+    return kInvalidArgument;
+  }
+  auto* made = static_cast<Communicator*>(std::calloc(1, sizeof(Communicator)));
+  if (made == nullptr) return kSystemError;
+  *made = {ranks, rank, device};
+  *out = made;
+  return kSuccess;
+}
+
+int Put(int* out, int value) {
+  if (out == nullptr) return kInvalidArgument;
+  *out = value;
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ncclGetUniqueId(UniqueId* id) {
+  if (id == nullptr) return kInvalidArgument;
+  std::memset(id->bytes, 1, sizeof(id->bytes));
+  return kSuccess;
+}
+
+int ncclCommGetUniqueId(Communicator* /*comm*/, UniqueId* id) {
+  return ncclGetUniqueId(id);
+}
+
+int ncclCommInitRank(Communicator** comm, int ranks, UniqueId /*id*/,
+                     int rank) {
+  return Make(comm, ranks, rank);
+}
+
+int ncclCommInitRankConfig(Communicator** comm, int ranks, UniqueId /*id*/,
+                           int rank, void* /*config*/) {
+  return Make(comm, ranks, rank);
+}
+
+int ncclCommInitRankScalable(Communicator** comm, int ranks, int rank,
+                             int /*ids*/, UniqueId* /*id*/, void* /*config*/) {
+  return Make(comm, ranks, rank);
+}
+
+int ncclCommInitAll(Communicator** comms, int count, const int* devices) {
+  if (comms == nullptr) return kInvalidArgument;
+  for (int i = 0; i < count; ++i) {
+    const int device = devices == nullptr ? i : devices[i];
+    if (const int result = Make(&comms[i], count, i, device)) return result;
+  }
+  return kSuccess;
+}
+
+// The other ranks of the color are unknown: the part is as large as the whole.
+int ncclCommSplit(Communicator* comm, int color, int /*key*/,
+                  Communicator** out, void* /*config*/) {
+  if (comm == nullptr || out == nullptr) return kInvalidArgument;
+  *out = nullptr;
+  if (color == kNoColor) return kSuccess;
+  return Make(out, comm->ranks, comm->rank, comm->device);
+}
+
+int ncclCommShrink(Communicator* comm, int* excluded, int count,
+                   Communicator** out, void* /*config*/, int /*flags*/) {
+  if (comm == nullptr || count < 0 || (count > 0 && excluded == nullptr)) {
+    return kInvalidArgument;
+  }
+  int below = 0;
+  for (int i = 0; i < count; ++i) below += excluded[i] < comm->rank ? 1 : 0;
+  return Make(out, comm->ranks - count, comm->rank - below, comm->device);
+}
+
+int ncclCommCount(const Communicator* comm, int* count) {
+  return comm == nullptr ? kInvalidArgument : Put(count, comm->ranks);
+}
+
+int ncclCommUserRank(const Communicator* comm, int* rank) {
+  return comm == nullptr ? kInvalidArgument : Put(rank, comm->rank);
+}
+
+int ncclCommCuDevice(const Communicator* comm, int* device) {
+  return comm == nullptr ? kInvalidArgument : Put(device, comm->device);
+}
+
+int ncclCommGetAsyncError(Communicator* /*comm*/, int* error) {
+  return Put(error, kSuccess);
+}
+
+int ncclCommDestroy(Communicator* comm) {
+  std::free(comm);
+  return kSuccess;
+}
+
+int ncclCommAbort(Communicator* comm) { return ncclCommDestroy(comm); }
+
+}  // extern "C"

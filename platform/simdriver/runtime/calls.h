@@ -1,0 +1,47 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_RUNTIME_CALLS_H_
+#define STRATA_PLATFORM_SIMDRIVER_RUNTIME_CALLS_H_
+
+#include <cuda.h>
+
+#include "strata/platform/simdriver/runtime/entries.h"
+
+namespace strata::simdriver::runtime {
+
+// Numbers of the two are the same.
+inline cudaError_t ToError(CUresult result) {
+  return static_cast<cudaError_t>(result);
+}
+inline cudaError_t ToError(cudaError_t error) { return error; }
+
+// Returns `error`. An error becomes the last one of the calling thread.
+cudaError_t Note(cudaError_t error);
+
+// cuInit: 3 in a forked child, 100 without a device.
+CUresult StartDriver();
+
+// Makes a context current unless the calling thread has one: the primary
+// context of the device that the thread chose.
+CUresult NeedContext();
+
+// Runs `body()`, which returns a CUresult or a cudaError_t, once the driver is
+// started, and notes the result.
+template <class Body>
+cudaError_t WithDriver(Body body) {
+  const CUresult result = StartDriver();
+  return Note(result == CUDA_SUCCESS ? ToError(body()) : ToError(result));
+}
+
+// The same with a current context.
+template <class Body>
+cudaError_t WithContext(Body body) {
+  const CUresult result = NeedContext();
+  return Note(result == CUDA_SUCCESS ? ToError(body()) : ToError(result));
+}
+
+inline CUdeviceptr ToPtr(const void* ptr) {
+  return reinterpret_cast<CUdeviceptr>(ptr);
+}
+
+}  // namespace strata::simdriver::runtime
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_RUNTIME_CALLS_H_

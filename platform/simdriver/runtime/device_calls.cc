@@ -1,0 +1,149 @@
+// Devices: which there are, which one a thread uses, and their settings.
+
+#include "strata/platform/simdriver/runtime/calls.h"
+#include "strata/platform/simdriver/runtime/contexts.h"
+
+namespace strata::simdriver::runtime {
+namespace {
+
+// CUDA_SUCCESS if there is such a device.
+CUresult CheckDevice(int device) {
+  CUdevice found = 0;
+  return cuDeviceGet(&found, device);
+}
+
+}  // namespace
+
+cudaError_t GetDeviceCount(int* count) {
+  if (count != nullptr) *count = 0;
+  return WithDriver([&] { return cuDeviceGetCount(count); });
+}
+
+cudaError_t GetDevice(int* device) {
+  return WithDriver([&] {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = ThreadDevice();
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t SetDevice(int device) {
+  return WithDriver([&] {
+    const CUresult result = CheckDevice(device);
+    return result == CUDA_SUCCESS ? ChooseThreadDevice(device) : result;
+  });
+}
+
+cudaError_t InitDevice(int device, unsigned, unsigned flags) {
+  return WithDriver([&] {
+    CUresult result = CheckDevice(device);
+    if (result == CUDA_SUCCESS && flags != 0) result = CUDA_ERROR_INVALID_VALUE;
+    CUcontext context = nullptr;
+    return result == CUDA_SUCCESS ? RetainPrimary(device, &context) : result;
+  });
+}
+
+// Memory of the device stays, as at the end of a context.
+cudaError_t DeviceReset() {
+  return WithContext([] {
+    const CUresult result = cuCtxSynchronize();
+    return result == CUDA_SUCCESS ? ReleasePrimary(ThreadDevice()) : result;
+  });
+}
+
+cudaError_t DeviceSynchronize() {
+  return WithContext([] { return cuCtxSynchronize(); });
+}
+
+// The first one: all are alike.
+cudaError_t ChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  return WithDriver([&] {
+    if (device == nullptr || wanted == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+// Numbers of the attributes are those of the driver.
+cudaError_t DeviceGetAttribute(int* value, cudaDeviceAttr attribute,
+                               int device) {
+  return WithDriver([&] {
+    return cuDeviceGetAttribute(
+        value, static_cast<CUdevice_attribute>(attribute), device);
+  });
+}
+
+cudaError_t DeviceGetPciBusId(char* text, int length, int device) {
+  return WithDriver([&] { return cuDeviceGetPCIBusId(text, length, device); });
+}
+
+cudaError_t DeviceGetByPciBusId(int* device, const char* text) {
+  return WithDriver([&] { return cuDeviceGetByPCIBusId(device, text); });
+}
+
+cudaError_t DeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return WithContext(
+      [&] { return cuCtxGetStreamPriorityRange(least, greatest); });
+}
+
+cudaError_t DeviceGetLimit(std::size_t* value, cudaLimit limit) {
+  return WithContext(
+      [&] { return cuCtxGetLimit(value, static_cast<CUlimit>(limit)); });
+}
+
+cudaError_t DeviceSetLimit(cudaLimit limit, std::size_t value) {
+  return WithContext(
+      [&] { return cuCtxSetLimit(static_cast<CUlimit>(limit), value); });
+}
+
+// Hints to caches, which there are not.
+cudaError_t DeviceGetCacheConfig(cudaFuncCache* config) {
+  return WithContext([&] {
+    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *config = cudaFuncCachePreferNone;
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t DeviceSetCacheConfig(cudaFuncCache) {
+  return WithContext([] { return CUDA_SUCCESS; });
+}
+
+cudaError_t ResetPersistingL2Cache() {
+  return WithContext([] { return CUDA_SUCCESS; });
+}
+
+cudaError_t GetDeviceFlags(unsigned* flags) {
+  return WithDriver([&] {
+    int active = 0;
+    return cuDevicePrimaryCtxGetState(ThreadDevice(), flags, &active);
+  });
+}
+
+cudaError_t SetDeviceFlags(unsigned flags) {
+  return WithDriver(
+      [&] { return cuDevicePrimaryCtxSetFlags(ThreadDevice(), flags); });
+}
+
+cudaError_t DeviceCanAccessPeer(int* can, int device, int peer) {
+  return WithDriver([&] { return cuDeviceCanAccessPeer(can, device, peer); });
+}
+
+cudaError_t DeviceEnablePeerAccess(int peer, unsigned flags) {
+  return WithContext([&] {
+    CUcontext context = nullptr;
+    const CUresult result = RetainPrimary(peer, &context);
+    return result == CUDA_SUCCESS ? cuCtxEnablePeerAccess(context, flags)
+                                  : result;
+  });
+}
+
+cudaError_t DeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
+                                  int device, int peer) {
+  return WithDriver([&] {
+    return cuDeviceGetP2PAttribute(
+        value, static_cast<CUdevice_P2PAttribute>(attribute), device, peer);
+  });
+}
+
+}  // namespace strata::simdriver::runtime

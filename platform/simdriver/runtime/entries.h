@@ -1,0 +1,55 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_RUNTIME_ENTRIES_H_
+#define STRATA_PLATFORM_SIMDRIVER_RUNTIME_ENTRIES_H_
+
+// The functions that the stand-in runtime implements, as runtime_entries.def
+// lists them.
+//
+// Model: each function has the type of the declaration in the toolkit's header,
+//   and the name under which the library exports it. A function whose
+//   definition has another type is an undefined symbol to the linker.
+
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+
+#include "strata/platform/simdriver/runtime/registration.h"
+
+namespace strata::simdriver::runtime {
+
+#define STRATA_SIM_RUNTIME_EXPORT __attribute__((visibility("default")))
+#define STRATA_SIM_RUNTIME_ENTRY(exported, function) \
+  decltype(::exported) function __asm__(#exported) STRATA_SIM_RUNTIME_EXPORT;
+#define STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, function)       \
+  STRATA_SIM_RUNTIME_ENTRY(exported, function)                            \
+  decltype(::exported) function##PerThread __asm__(#exported "_" #suffix) \
+      STRATA_SIM_RUNTIME_EXPORT;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "strata/platform/simdriver/runtime/runtime_entries.def"
+#pragma GCC diagnostic pop
+#undef STRATA_SIM_RUNTIME_STREAM_ENTRY
+#undef STRATA_SIM_RUNTIME_ENTRY
+
+// Which stream the null handle means: the legacy one, or the calling thread's.
+enum class NullStream { kLegacy, kPerThread };
+
+inline cudaStream_t StreamOf(NullStream null, cudaStream_t stream) {
+  return stream == nullptr && null == NullStream::kPerThread
+             ? cudaStreamPerThread
+             : stream;
+}
+
+// Defines `function` and its variant for programs whose null stream is the
+// thread's own; the body reads `null`.
+#define STRATA_SIM_RUNTIME_STREAM_FUNCTION(function, parameters, ...) \
+  cudaError_t function parameters {                                   \
+    constexpr NullStream null = NullStream::kLegacy;                  \
+    __VA_ARGS__                                                       \
+  }                                                                   \
+  cudaError_t function##PerThread parameters {                        \
+    constexpr NullStream null = NullStream::kPerThread;               \
+    __VA_ARGS__                                                       \
+  }
+
+}  // namespace strata::simdriver::runtime
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_RUNTIME_ENTRIES_H_

@@ -1,0 +1,211 @@
+// Launches of kernels, and their attributes.
+
+#include <algorithm>
+
+#include "strata/platform/simdriver/runtime/kernels.h"
+
+namespace strata::simdriver::runtime {
+namespace {
+
+bool IsEmpty(dim3 extents) {
+  return extents.x == 0 || extents.y == 0 || extents.z == 0;
+}
+
+// The most threads of a block, as every device has.
+constexpr unsigned long long kMaxThreads = 1024;  // NOLINT
+
+cudaError_t Launch(CUfunction function, dim3 grid, dim3 block, void** arguments,
+                   std::size_t shared_bytes, cudaStream_t stream) {
+  if (IsEmpty(grid) || IsEmpty(block) ||
+      1ull * block.x * block.y * block.z > kMaxThreads) {
+    return cudaErrorInvalidConfiguration;
+  }
+  return ToError(cuLaunchKernel(
+      function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+      static_cast<unsigned>(shared_bytes), stream, arguments, nullptr));
+}
+
+cudaError_t CountBlocks(int* blocks, const void* stub, int threads,
+                        std::size_t shared_bytes, unsigned flags) {
+  return WithKernel(stub, [&](CUfunction function) {
+    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks, function, threads, shared_bytes, flags);
+  });
+}
+
+// Reads attributes of a function while all calls succeed.
+class AttributeReader {
+ public:
+  explicit AttributeReader(CUfunction function) : function_(function) {}
+
+  template <class Field>
+  void Read(Field* field, CUfunction_attribute attribute) {
+    int value = 0;
+    if (result_ == CUDA_SUCCESS) {
+      result_ = cuFuncGetAttribute(&value, attribute, function_);
+    }
+    *field = static_cast<Field>(value);
+  }
+  CUresult result() const { return result_; }
+
+ private:
+  const CUfunction function_;
+  CUresult result_ = CUDA_SUCCESS;
+};
+
+}  // namespace
+
+// A handle of a kernel is a function of the driver.
+cudaError_t GetKernel(cudaKernel_t* kernel, const void* stub) {
+  return WithKernel(stub, [&](CUfunction function) {
+    if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *kernel = reinterpret_cast<cudaKernel_t>(function);
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t GetKernelOfEntry(cudaKernel_t* kernel, const void* stub) {
+  return GetKernel(kernel, stub);
+}
+
+cudaError_t GetFuncBySymbol(cudaFunction_t* result, const void* stub) {
+  return WithKernel(stub, [&](CUfunction function) {
+    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *result = function;
+    return CUDA_SUCCESS;
+  });
+}
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    LaunchKernel,
+    (const void* stub, dim3 grid, dim3 block, void** arguments,
+     std::size_t shared_bytes, cudaStream_t stream),
+    {
+      return WithKernel(stub, [&](CUfunction function) {
+        return Launch(function, grid, block, arguments, shared_bytes,
+                      StreamOf(null, stream));
+      });
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    LaunchKernelHandle,
+    (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+     std::size_t shared_bytes, cudaStream_t stream),
+    {
+      return WithKernel(kernel, [&](CUfunction function) {
+        return Launch(function, grid, block, arguments, shared_bytes,
+                      StreamOf(null, stream));
+      });
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    LaunchKernelEx,
+    (const cudaLaunchConfig_t* config, const void* stub, void** arguments), {
+      if (config == nullptr) return Note(cudaErrorInvalidValue);
+      return WithKernel(stub, [&](CUfunction function) {
+        return Launch(function, config->gridDim, config->blockDim, arguments,
+                      config->dynamicSmemBytes, StreamOf(null, config->stream));
+      });
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    LaunchCooperativeKernel,
+    (const void* stub, dim3 grid, dim3 block, void** arguments,
+     std::size_t shared_bytes, cudaStream_t stream),
+    {
+      return WithKernel(stub, [&](CUfunction function) {
+        return Launch(function, grid, block, arguments, shared_bytes,
+                      StreamOf(null, stream));
+      });
+    })
+
+cudaError_t FuncGetAttributes(cudaFuncAttributes* attributes,
+                              const void* stub) {
+  return WithKernel(stub, [&](CUfunction function) {
+    if (attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    cudaFuncAttributes found = {};
+    AttributeReader reader(function);
+    reader.Read(&found.maxThreadsPerBlock,
+                CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    reader.Read(&found.sharedSizeBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    reader.Read(&found.constSizeBytes, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+    reader.Read(&found.localSizeBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    reader.Read(&found.numRegs, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    reader.Read(&found.ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+    reader.Read(&found.binaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    reader.Read(&found.cacheModeCA, CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
+    reader.Read(&found.maxDynamicSharedSizeBytes,
+                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    reader.Read(&found.preferredShmemCarveout,
+                CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+    if (reader.result() == CUDA_SUCCESS) *attributes = found;
+    return reader.result();
+  });
+}
+
+cudaError_t FuncSetAttribute(const void* stub, cudaFuncAttribute attribute,
+                             int value) {
+  return WithKernel(stub, [&](CUfunction function) {
+    return cuFuncSetAttribute(
+        function, static_cast<CUfunction_attribute>(attribute), value);
+  });
+}
+
+cudaError_t FuncSetCacheConfig(const void* stub, cudaFuncCache) {
+  return WithKernel(stub, [](CUfunction) { return CUDA_SUCCESS; });
+}
+
+cudaError_t FuncGetName(const char** name, const void* stub) {
+  return WithKernel(
+      stub, [&](CUfunction function) { return cuFuncGetName(name, function); });
+}
+
+cudaError_t OccupancyMaxActiveBlocks(int* blocks, const void* stub, int threads,
+                                     std::size_t shared_bytes) {
+  return CountBlocks(blocks, stub, threads, shared_bytes, 0);
+}
+
+cudaError_t OccupancyMaxActiveBlocksWithFlags(int* blocks, const void* stub,
+                                              int threads,
+                                              std::size_t shared_bytes,
+                                              unsigned flags) {
+  return CountBlocks(blocks, stub, threads, shared_bytes, flags);
+}
+
+cudaError_t OccupancyAvailableSharedMemory(std::size_t* bytes, const void* stub,
+                                           int blocks, int threads) {
+  return WithKernel(stub, [&](CUfunction) {
+    if (bytes == nullptr || blocks <= 0 || threads <= 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    int whole = 0;
+    const CUresult result = cuDeviceGetAttribute(
+        &whole, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        ThreadDevice());
+    if (result == CUDA_SUCCESS) {
+      *bytes = static_cast<std::size_t>(whole / blocks);
+    }
+    return result;
+  });
+}
+
+// As a kernel that asks for no more than any device allows.
+cudaError_t OccupancyMaxClusterSize(int* size, const void* stub,
+                                    const cudaLaunchConfig_t* config) {
+  return WithKernel(stub, [&](CUfunction) {
+    if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *size = 8;
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t OccupancyMaxActiveClusters(int* count, const void* stub,
+                                       const cudaLaunchConfig_t* config) {
+  return WithKernel(stub, [&](CUfunction) {
+    if (count == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = 1;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace strata::simdriver::runtime

@@ -1,0 +1,92 @@
+// Variables of the program that live on the device.
+
+#include "strata/platform/simdriver/runtime/calls.h"
+#include "strata/platform/simdriver/runtime/contexts.h"
+#include "strata/platform/simdriver/runtime/program_images.h"
+
+namespace strata::simdriver::runtime {
+namespace {
+
+// The address of `symbol`, of which [offset, offset + bytes) is to be used.
+cudaError_t FindBytes(const void* symbol, std::size_t offset, std::size_t bytes,
+                      CUdeviceptr* ptr) {
+  std::size_t size = 0;
+  if (!Images().FindSize(symbol, &size)) return cudaErrorInvalidSymbol;
+  if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
+  const CUresult result = Images().FindVariable(symbol, ThreadDevice(), ptr);
+  *ptr += offset;
+  return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol
+                                        : ToError(result);
+}
+
+}  // namespace
+
+cudaError_t GetSymbolAddress(void** ptr, const void* symbol) {
+  return WithContext([&] {
+    if (ptr == nullptr) return cudaErrorInvalidValue;
+    CUdeviceptr found = 0;
+    const cudaError_t error = FindBytes(symbol, 0, 0, &found);
+    if (error == cudaSuccess) *ptr = reinterpret_cast<void*>(found);
+    return error;
+  });
+}
+
+cudaError_t GetSymbolSize(std::size_t* bytes, const void* symbol) {
+  return WithContext([&] {
+    if (bytes == nullptr) return cudaErrorInvalidValue;
+    return Images().FindSize(symbol, bytes) ? cudaSuccess
+                                            : cudaErrorInvalidSymbol;
+  });
+}
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    MemcpyToSymbolAsync,
+    (const void* symbol, const void* source, std::size_t bytes,
+     std::size_t offset, cudaMemcpyKind, cudaStream_t stream),
+    {
+      return WithContext([&] {
+        CUdeviceptr ptr = 0;
+        const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
+        if (error != cudaSuccess) return error;
+        return ToError(
+            cuMemcpyAsync(ptr, ToPtr(source), bytes, StreamOf(null, stream)));
+      });
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    MemcpyFromSymbolAsync,
+    (void* target, const void* symbol, std::size_t bytes, std::size_t offset,
+     cudaMemcpyKind, cudaStream_t stream),
+    {
+      return WithContext([&] {
+        CUdeviceptr ptr = 0;
+        const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
+        if (error != cudaSuccess) return error;
+        return ToError(
+            cuMemcpyAsync(ToPtr(target), ptr, bytes, StreamOf(null, stream)));
+      });
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    MemcpyToSymbol,
+    (const void* symbol, const void* source, std::size_t bytes,
+     std::size_t offset, cudaMemcpyKind kind),
+    {
+      cudaStream_t const stream = StreamOf(null, nullptr);
+      const cudaError_t error =
+          MemcpyToSymbolAsync(symbol, source, bytes, offset, kind, stream);
+      return error == cudaSuccess ? StreamSynchronize(stream) : error;
+    })
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    MemcpyFromSymbol,
+    (void* target, const void* symbol, std::size_t bytes, std::size_t offset,
+     cudaMemcpyKind kind),
+    {
+      cudaStream_t const stream = StreamOf(null, nullptr);
+      const cudaError_t error =
+          MemcpyFromSymbolAsync(target, symbol, bytes, offset, kind, stream);
+      return error == cudaSuccess ? StreamSynchronize(stream) : error;
+    })
+
+}  // namespace strata::simdriver::runtime

@@ -1,0 +1,49 @@
+"""Runs a program of this folder, and writes what PyTorch's allocator did.
+
+usage: record.py PROGRAM RESULT [SNAPSHOT]
+
+PROGRAM is the name of a module here with a function main(). RESULT is a JSON file: the outcome,
+PyTorch's own numbers, the time. SNAPSHOT is a file for `strata replay`; without it nothing is
+recorded.
+"""
+
+import importlib
+import json
+import resource
+import sys
+import time
+
+import torch
+
+MOST_ENTRIES = 10_000_000
+
+
+def main():
+    """Runs the program of the command line."""
+    name, result_path, *rest = sys.argv[1:]
+    program = importlib.import_module(name)
+    if rest:
+        torch.cuda.memory._record_memory_history(context=None, max_entries=MOST_ENTRIES)
+    begin = time.monotonic()
+    result = {"outcome": "ran", "message": ""}
+    try:
+        program.main()
+        torch.cuda.synchronize()
+    except torch.cuda.OutOfMemoryError as error:
+        result = {"outcome": "out of memory", "message": str(error)}
+    stats = torch.cuda.memory_stats()
+    result.update(
+        reserved=torch.cuda.max_memory_reserved(),
+        allocations=stats["num_device_alloc"],
+        retries=stats["num_alloc_retries"],
+        requested=stats["requested_bytes.all.peak"],
+        seconds=round(time.monotonic() - begin, 2),
+        host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+    if rest:
+        torch.cuda.memory._dump_snapshot(rest[0])
+    with open(result_path, "w", encoding="utf-8") as file:
+        json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""Tests of the stand-ins of CUDA's math libraries.
+
+usage: libraries_test.py HELPERS HEADERS [unittest arguments]
+
+HELPERS is the folder of the compiled libraries beside the stand-in driver; HEADERS has those of the
+CUDA toolkit.
+"""
+
+import ctypes
+import fnmatch
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "platform" / "simdriver" / "libraries"))
+
+from elf_reader import NotElf, read_library  # noqa: E402
+from elf_writer import Export, library_bytes  # noqa: E402
+from function_table import WrongTable, read_table  # noqa: E402
+from machine_code import Body  # noqa: E402
+import make_libraries  # noqa: E402
+
+HELPERS = pathlib.Path()
+HEADERS = pathlib.Path()
+
+# The headers of a table. Those that a toolkit lacks are not read.
+HEADERS_OF = {
+    "cublas": ("cublas_api.h",), "cublas_lt": ("cublasLt.h",),
+    "cudnn": ("cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h", "cudnn_adv.h"),
+    "cufft": ("cufft.h", "cufftXt.h"), "cupti": ("cupti_activity.h", "cupti_callbacks.h"),
+    "curand": ("curand.h",), "cusolver": ("cusolverDn.h",), "cusparse": ("cusparse.h",),
+    "cusparse_lt": ("cusparseLt.h",), "nccl": ("nccl.h",), "nvjitlink": ("nvJitLink.h",),
+    "nvrtc": ("nvrtc.h",),
+}
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
+PROTOTYPE = re.compile(r"\b(\w+)\s*\(([^()]*)\)\s*;")
+
+
+def prototypes(names):
+    """{function: types of the arguments} of headers."""
+    found = {}
+    for path in (HEADERS / name for name in names):
+        text = COMMENT.sub("", path.read_text(errors="replace")) if path.exists() else ""
+        for function, arguments in PROTOTYPE.findall(text):
+            found.setdefault(function, [one.strip() for one in arguments.split(",")])
+    return found
+
+
+class Files(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.written = 0
+
+    def library(self, exports, needed=()):
+        """Writes a library and loads it."""
+        self.written += 1
+        path = self.folder / f"libtest{self.written}.so"
+        path.write_bytes(library_bytes("libtest.so.1", exports, needed))
+        return ctypes.CDLL(str(path))
+
+    def table(self, text):
+        """Reads a table of this text."""
+        path = self.folder / "table.txt"
+        path.write_text(text)
+        return read_table(path, {"size": 1 << 40})
+
+
+class TableTest(Files):
+    """What the lines of a table make functions do."""
+
+    def function(self, actions):
+        """The function of a table with one line."""
+        body = self.table(f"library libtest\ncall f {actions}\n").body_of("f")
+        return self.library([Export("f", "", body)]).f
+
+    def test_returns_numbers_and_texts(self):
+        self.assertEqual(self.function("success")(), 0)
+        self.assertEqual(self.function("return 17")(), 17)
+        self.assertEqual(self.function("return -3")(), -3)
+        function = self.function("text two words")
+        function.restype = ctypes.c_char_p
+        self.assertEqual(function(), b"two words")
+
+    def test_stores_through_every_argument(self):
+        for bits, kind in ((32, ctypes.c_uint32), (64, ctypes.c_uint64)):
+            for argument in range(1, 21):
+                values = [(kind * 3)(1, 1, 1) for _ in range(20)]
+                offset = bits // 8
+                function = self.function(f"store{bits} {argument}+{offset} 123456, return 4")
+                self.assertEqual(function(*map(ctypes.byref, values)), 4)
+                for index, value in enumerate(values, 1):
+                    self.assertEqual(list(value), [1, 123456 if index == argument else 1, 1])
+
+    def test_stores_options(self):
+        value = ctypes.c_uint64()
+        self.assertEqual(self.function("store64 2 @size")(None, ctypes.byref(value)), 0)
+        self.assertEqual(value.value, 1 << 40)
+
+    def test_stores_nothing_through_null(self):
+        self.assertEqual(self.function("store32 1 5, store64 9 5, handle 2")(*[None] * 9), 0)
+
+    def test_handle_points_to_zeros(self):
+        handle = ctypes.c_void_p()
+        self.function("handle 3")(None, None, ctypes.byref(handle))
+        self.assertEqual(ctypes.string_at(handle, 4096), bytes(4096))
+
+    def test_first_pattern_holds(self):
+        table = self.table("library libtest\ncall f_size return 2\ncall f* return 1\n")
+        results = [table.body_of(name).result for name in ("f_size", "f_other", "g")]
+        self.assertEqual(results, [2, 1, 0])
+        self.assertEqual(table.own_names(), ["f_size"])
+
+    def test_names_the_line_that_is_wrong(self):
+        for line in ("call f jump 3", "call f store32 3", "call f return @other", "cal f", "call f"):
+            with self.assertRaisesRegex(WrongTable, "table.txt:2"):
+                self.table(f"library libtest\n{line}\n")
+        with self.assertRaisesRegex(WrongTable, "no line 'library'"):
+            self.table("prefix f\n")
+
+
+class HeaderTest(unittest.TestCase):
+    """The tables beside the headers of the libraries."""
+
+    def check(self, function, arguments, store):
+        """A store goes through a pointer to a number or a handle of its size."""
+        self.assertLessEqual(store.argument, len(arguments), function)
+        kind = arguments[store.argument - 1]
+        self.assertTrue("*" in kind or "[]" in kind, f"{function}: {kind}")
+        if store.is_handle:
+            return
+        self.assertNotIn("const", kind, function)
+        if store.offset == 0 and "Perf" not in kind:
+            is_wide = any(word in kind for word in ("64", "size_t", "Stream_t"))
+            self.assertEqual(is_wide, store.bits == 64, f"{function}: {kind}")
+
+    def test_stores_go_through_pointers(self):
+        seen = 0
+        for path in sorted(make_libraries.TABLES.glob("*.txt")):
+            table = read_table(path, make_libraries.OPTIONS)
+            for function, arguments in prototypes(HEADERS_OF.get(path.stem, ())).items():
+                body = next((body for pattern, body in table.calls
+                             if fnmatch.fnmatchcase(function, pattern)), None)
+                for store in body.stores if body else ():
+                    seen += 1
+                    self.check(function, arguments, store)
+        if seen == 0:
+            self.skipTest("the toolkit has no headers of these libraries")
+
+
+class LibraryTest(Files):
+    """The files that are written and read."""
+
+    def test_finds_every_function_among_many(self):
+        exports = [Export(f"name{i}", "", Body(result=i)) for i in range(3000)]
+        library = self.library(exports)
+        for i in range(3000):
+            self.assertEqual(getattr(library, f"name{i}")(), i)
+        with self.assertRaises(AttributeError):
+            getattr(library, "name3000")
+
+    def test_reads_what_it_wrote(self):
+        exports = [Export("b", "V1", Body()), Export("a", "V2", Body()), Export("c", "", None)]
+        self.library(exports, ["libc.so.6"])
+        library = read_library(self.folder / "libtest1.so")
+        self.assertEqual((library.soname, library.needed), ("libtest.so.1", ["libc.so.6"]))
+        self.assertEqual(sorted(library.exports), ["a", "b", "c"])
+
+    def test_reads_imports_with_their_versions(self):
+        library = read_library(HELPERS / "libstrata_sim_nccl.so")
+        found = {one.name: one for one in library.imports}
+        self.assertEqual(found["free"].soname, "libc.so.6")
+        self.assertRegex(found["free"].version, "^GLIBC_")
+
+    def test_serves_names_that_a_linked_library_imports(self):
+        (self.folder / "use.c").write_text(
+            "int cufftFirst(void); int cufftSecond(void);\n"
+            "int use(void) { return cufftFirst() + cufftSecond(); }\n")
+        (self.folder / "fake.c").write_text("int cufftFirst(void) { return 1; }\n"
+                                            "int cufftSecond(void) { return 1; }\n")
+        (self.folder / "map").write_text("libcufft.so.12 { global: cufft*; };\n")
+        compile_it = ["cc", "-shared", "-fPIC", "-o"]
+        fake = self.folder / "libcufft.so.12"
+        subprocess.run([*compile_it, fake, self.folder / "fake.c", "-Wl,-soname,libcufft.so.12",
+                        f"-Wl,--version-script={self.folder}/map"], check=True)
+        subprocess.run([*compile_it, self.folder / "libuse.so", self.folder / "use.c", fake],
+                       check=True)
+        fake.unlink()
+        written = make_libraries.make_libraries([self.folder / "libuse.so"], self.folder / "out",
+                                                HELPERS, make_libraries.OPTIONS)
+        self.assertEqual(sorted(written), ["libcufft.so.12", "libnvidia-ml.so.1"])
+        ctypes.CDLL(str(self.folder / "out" / "libcufft.so.12"), ctypes.RTLD_GLOBAL)
+        self.assertEqual(ctypes.CDLL(str(self.folder / "libuse.so")).use(), 0)
+
+    def test_refuses_other_files(self):
+        for data in (b"", b"text", b"\x7fELF\x02\x01" + bytes(100)):
+            (self.folder / "file").write_bytes(data)
+            with self.assertRaises(NotElf):
+                read_library(self.folder / "file")
+
+
+class HelperTest(Files):
+    """The compiled helpers behind the stand-ins, and the audit."""
+
+    def setUp(self):
+        super().setUp()
+        make_libraries.make_libraries([], self.folder, HELPERS, make_libraries.OPTIONS)
+
+    def run_audited(self, code):
+        """Runs Python code with the stand-ins in place of the libraries."""
+        return subprocess.run(
+            [sys.executable, "-c", f"import ctypes\n{code}"], capture_output=True, text=True,
+            check=False, env=os.environ | {
+                "STRATA_SIM_LIBRARIES": str(self.folder), "STRATA_SIM_DRIVER": "devices=3",
+                "LD_AUDIT": str(HELPERS / "libstrata_sim_audit.so")})
+
+    def test_serves_a_library_by_name_and_by_path(self):
+        for name in ("libnvidia-ml.so.1", "/nowhere/libnvidia-ml.so.1"):
+            done = self.run_audited(
+                f"nvml = ctypes.CDLL('{name}'); count = ctypes.c_int()\n"
+                "print(nvml.nvmlInit_v2(), nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)),"
+                " count.value)")
+            self.assertEqual((done.stdout, done.stderr), ("0 0 3\n", ""))
+
+    def test_refuses_a_library_of_nvidia(self):
+        path = self.folder.parent / f"{self.folder.name}_other"
+        path.mkdir()
+        self.addCleanup(path.rmdir)
+        library = path / "libcublas.so.13"
+        self.addCleanup(library.unlink)
+        library.write_bytes(library_bytes("libcublas.so.13", [], []))
+        done = self.run_audited(f"ctypes.CDLL('{library}'); print('loaded')")
+        self.assertEqual((done.returncode, done.stdout), (127, ""))
+        self.assertIn(str(library), done.stderr)
+
+    def test_rank_without_peers_knows_its_number(self):
+        nccl = ctypes.CDLL(str(HELPERS / "libstrata_sim_nccl.so"))
+        whole, part, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+
+        class UniqueId(ctypes.Structure):
+            """As NCCL passes it: by value."""
+            _fields_ = [("bytes", ctypes.c_char * 128)]
+
+        self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 5), 0)
+        excluded = (ctypes.c_int * 2)(1, 7)
+        self.assertEqual(
+            nccl.ncclCommShrink(whole, excluded, 2, ctypes.byref(part), None, 0), 0)
+        for comm, count, rank in ((whole, 8, 5), (part, 6, 4)):
+            nccl.ncclCommCount(comm, ctypes.byref(number))
+            self.assertEqual(number.value, count)
+            nccl.ncclCommUserRank(comm, ctypes.byref(number))
+            self.assertEqual(number.value, rank)
+            nccl.ncclCommDestroy(comm)
+        self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 8), 4)
+
+
+if __name__ == "__main__":
+    HELPERS = pathlib.Path(sys.argv.pop(1)).resolve()
+    HEADERS = pathlib.Path(sys.argv.pop(1))
+    unittest.main()

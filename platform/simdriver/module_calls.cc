@@ -1,5 +1,7 @@
 // Modules and kernels.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -173,6 +175,14 @@ CUresult ChooseBlocks(int* grid, int* block, CUfunction function, int limit) {
 }
 
 }  // namespace
+
+CUresult ModuleLoad(CUmodule* module, const char* path) {
+  // The image is not read, but a path that leads nowhere is a mistake.
+  if (path != nullptr && access(path, R_OK) != 0 && Ready() == CUDA_SUCCESS) {
+    return CUDA_ERROR_FILE_NOT_FOUND;
+  }
+  return Load(module, path);
+}
 
 CUresult ModuleLoadData(CUmodule* module, const void* image) {
   return Load(module, image);

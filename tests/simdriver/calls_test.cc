@@ -163,6 +163,20 @@ TEST(SimDriverCallsTest, OccupancyIsNeverZero) {
   });
 }
 
+TEST(SimDriverCallsTest, ModulesComeFromFilesThatExist) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto load = STRATA_DRIVER_FUNCTION(driver, cuModuleLoad, 2000);
+    CUmodule module = nullptr;
+    EXPECT_EQ(load(&module, "/proc/self/exe"), CUDA_SUCCESS);
+    CUfunction function = nullptr;
+    EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuModuleGetFunction, 2000)(
+                  &function, module, "any"),
+              CUDA_SUCCESS);
+    EXPECT_EQ(load(&module, "/no such file"), CUDA_ERROR_FILE_NOT_FOUND);
+  });
+}
+
 TEST(SimDriverCallsTest, KernelsOfTheProgramAreWorkThatDoesNothing) {
   WithDriver([](const DriverLibrary& driver) {
     ASSERT_EQ(driver.Start(), CUDA_SUCCESS);

@@ -178,6 +178,10 @@ TEST(SimDriverLookupTest, NamesResults) {
     EXPECT_STREQ(text, "CUDA_ERROR_OUT_OF_MEMORY");
     EXPECT_EQ(sentence(CUDA_ERROR_OUT_OF_MEMORY, &text), CUDA_SUCCESS);
     EXPECT_STREQ(text, "out of memory");
+    EXPECT_EQ(sentence(CUDA_SUCCESS, &text), CUDA_SUCCESS);
+    EXPECT_STREQ(text, "no error");
+    EXPECT_EQ(sentence(CUDA_ERROR_NOT_SUPPORTED, &text), CUDA_SUCCESS);
+    EXPECT_STREQ(text, "operation not supported");
     EXPECT_EQ(name(static_cast<CUresult>(998), &text),
               CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(text, nullptr);

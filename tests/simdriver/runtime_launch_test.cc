@@ -207,6 +207,28 @@ TEST(SimRuntimeLaunchTest, VariablesAreMemoryOfTheDevice) {
   });
 }
 
+TEST(SimRuntimeLaunchTest, ManagedVariablesAreMadeBeforeTheirFirstUse) {
+  WithRuntime([](const RuntimeLibrary& runtime) {
+    void** const handle = Register(runtime);
+    void* variable = nullptr;
+    STRATA_RUNTIME_FUNCTION(runtime, __cudaRegisterManagedVar)
+    (handle, &variable, nullptr, "managed", 0, 4, 0, 0);
+    EXPECT_EQ(variable, nullptr);
+    EXPECT_EQ(STRATA_RUNTIME_FUNCTION(runtime, __cudaInitModule)(handle), 1);
+    ASSERT_NE(variable, nullptr);
+    *static_cast<int*>(variable) = 5;
+    cudaPointerAttributes attributes;
+    EXPECT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaPointerGetAttributes)(
+                  &attributes, variable),
+              cudaSuccess);
+    EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
+    // Once.
+    void* const first = variable;
+    EXPECT_EQ(STRATA_RUNTIME_FUNCTION(runtime, __cudaInitModule)(handle), 1);
+    EXPECT_EQ(variable, first);
+  });
+}
+
 TEST(SimRuntimeLaunchTest, TheVariantDecidesWhatTheNullStreamIs) {
   WithRuntime([](const RuntimeLibrary& runtime) {
     Register(runtime);

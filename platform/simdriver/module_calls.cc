@@ -177,10 +177,10 @@ CUresult ChooseBlocks(int* grid, int* block, CUfunction function, int limit) {
 }  // namespace
 
 CUresult ModuleLoad(CUmodule* module, const char* path) {
-  // The image is not read, but a path that leads nowhere is a mistake.
-  if (path != nullptr && access(path, R_OK) != 0 && Ready() == CUDA_SUCCESS) {
-    return CUDA_ERROR_FILE_NOT_FOUND;
-  }
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (access(path, R_OK) != 0) return CUDA_ERROR_FILE_NOT_FOUND;
   return Load(module, path);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "strata/platform/sim/stream_set.h"
@@ -14,10 +15,15 @@ namespace strata {
 // have created it.
 int DeviceOfEvent(Event event);
 
-// The last record of an event: the work before it, and the device's time.
+// The last record of an event: the work before it, and when that was complete.
 struct EventState : StreamSnapshot {
-  std::uint64_t recorded_ns = 0;
   bool keeps_time = true;
+  std::uint64_t recorded_ns = 0;           // the device's time at the record
+  std::shared_ptr<std::uint64_t> done_ns;  // null: done at the record
+
+  std::uint64_t time_ns() const {
+    return done_ns != nullptr ? *done_ns : recorded_ns;
+  }
 };
 
 // The events of one device, and the work that each was recorded after.

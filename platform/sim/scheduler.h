@@ -71,6 +71,9 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   StreamSnapshot Submitted(const Stream& stream) const;
   // True if the work up to `point` is part of `snapshot`.
   bool IsIn(const StreamSnapshot& snapshot, const StreamPoint& point) const;
+  // The variable that will hold the time at which `point` completes. Null if it
+  // is complete, or if progress is not timed.
+  std::shared_ptr<std::uint64_t> Watch(const StreamPoint& point);
   // Work submitted to `stream` from now on starts after `snapshot`.
   void WaitFor(const Stream& stream, const StreamSnapshot& snapshot);
 

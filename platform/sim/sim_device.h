@@ -99,8 +99,8 @@ class SimDevice final : public Device {
   // Each end is memory that AddressSpace allows, or pageable host memory; any
   // other range is kInvalidValue. Pageable sources are read at the call
   // (kMemoryAllocation if the host has no memory to store them). A copy to
-  // pageable memory is complete when the call returns. Bytes move if both ends
-  // store bytes.
+  // pageable memory is complete when the call returns. Bytes that are not
+  // stored read as zeros.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -194,8 +194,10 @@ class SimDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
-  // Device time between two records whose earlier work is complete. Not an entry
-  // point: neither counted, observed nor refused by a capture.
+  // Modelled time between the ends of the work before two records. Unless
+  // progress is timed, work takes none: the result is the time of the calls
+  // between. Not an entry point: neither counted, observed nor refused by a
+  // capture.
   //
   // Errors: kInvalidResourceHandle if an event does not exist, keeps no time or
   //   was never recorded, or if the events are of two devices; kCapturedEvent;
@@ -207,6 +209,11 @@ class SimDevice final : public Device {
   // an entry point, like EventElapsed.
   Status GraphNodes(Graph graph, bool roots_only,
                     std::vector<GraphNode>* nodes);
+
+  // The memory that contains `ptr`: an allocation, a range of the host, or
+  // mappings without a hole. Returns kInvalidValue if there is none. Not an
+  // entry point, like EventElapsed.
+  Status AddressRange(DevicePtr ptr, DevicePtr* base, std::uint64_t* bytes);
 
   // The host address of the bytes of [ptr, ptr + bytes), for functions of
   // LaunchHostFunc that stand in for kernels. Null if bytes are not stored, or

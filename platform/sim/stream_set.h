@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "strata/platform/sim/stream_order.h"
@@ -50,6 +51,9 @@ struct SimStream {
   std::uint64_t changed = 0;    // the set's tick when work was last submitted
   VectorClock clock;            // other streams' work before the next operation
   std::deque<Operation> queue;  // submitted and not completed
+  // Variables that receive the time at which a number of operations is complete,
+  // in rising order of the number.
+  std::deque<std::pair<std::uint64_t, std::shared_ptr<std::uint64_t>>> watches;
   std::uint64_t failed_polls = 0;  // since its last completion
   std::uint64_t priority = 0;      // under seeded progress: higher runs first
 
@@ -111,9 +115,9 @@ class StreamSet {
   // clock of `point`.
   void PushWait(SimStream* stream, const StreamPoint& point,
                 const VectorClock* clock);
-  // The first operation of the queue is complete. Also completes operations
-  // without `run` that waited for it.
-  void Complete(SimStream* stream);
+  // The first operation of the queue is complete at `now_ns`. Also completes
+  // operations without `run` that waited for it.
+  void Complete(SimStream* stream, std::uint64_t now_ns);
 
   // All work submitted to `stream` so far, including the work that the legacy
   // rule adds.
@@ -153,6 +157,7 @@ class StreamSet {
   std::map<std::uint64_t, SimStream*> busy_;
   std::vector<StreamPoint> waits_;  // of the operation of the last Begin
   std::uint64_t ticks_ = 0;         // increases with each submission
+  std::uint64_t now_ns_ = 0;        // of the last Complete
   std::size_t forgotten_ = 0;       // streams since the last sweep
 };
 

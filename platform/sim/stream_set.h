@@ -51,8 +51,8 @@ struct SimStream {
   std::uint64_t changed = 0;    // the set's tick when work was last submitted
   VectorClock clock;            // other streams' work before the next operation
   std::deque<Operation> queue;  // submitted and not completed
-  // Variables that receive the time at which a number of operations is complete,
-  // in rising order of the number.
+  // Variables that receive the time at which a number of operations is
+  // complete, in rising order of the number.
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::uint64_t>>> watches;
   std::uint64_t failed_polls = 0;  // since its last completion
   std::uint64_t priority = 0;      // under seeded progress: higher runs first

@@ -191,6 +191,7 @@ GrowthTarget FindGrowthTarget(const BlockChain& holes, std::size_t size,
   for (Block* hole = holes.first(); hole != nullptr; hole = hole->free_next) {
     const Run run = RunOf(hole);
     if (run.first == nullptr || (only_tails && !run.is_tail)) continue;
+    if (run.end < run.first->data + size) continue;
     const GrowthTarget target = TargetIn(run, size);
     if (target.range == nullptr) continue;
     if (best.range == nullptr || IsBetter(target, best)) best = target;

@@ -250,10 +250,7 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
   if (split && !records_.Has(1)) return nullptr;
   Chunk* chunk = block->chunk;
-  if (IsInOpenBlocks(*block)) {
-    RemoveFree(block);
-    return CutOpen(block, size);
-  }
+  if (IsInOpenBlocks(*block)) return CutOpen(block, size);
   FreeIndex& blocks = index(*block);
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) UseIdle(chunk);
@@ -268,15 +265,8 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size) noexcept {
     block = blocks.FindBest(
         size, [&](const Block& other) { return MayServe(other, size); });
   }
-  if (has_ranges_) {
-    const OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
-    Block* const inner =
-        open.FindInner(size, block != nullptr ? block->size : SIZE_MAX);
-    if (inner != nullptr) {
-      block = inner;
-    } else if (block == nullptr) {
-      block = open.FindTail(size);
-    }
+  if (block == nullptr) {
+    block = open_[static_cast<std::size_t>(pool)].Find(size);
   }
   return block != nullptr ? Carve(block, size) : nullptr;
 }
@@ -321,24 +311,10 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::TakeInRanges(
     Pool pool, std::size_t size) noexcept {
   FreeIndex& blocks = index(pool);
-  OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
   Block* block = blocks.TakeBestFit(size);
-  const std::size_t closed_bytes = block != nullptr ? block->size : SIZE_MAX;
-  Block* const inner = open.FindInner(size, closed_bytes);
-  if (inner != nullptr) [[unlikely]] {
-    if (block != nullptr) blocks.Insert(block);
-    RemoveFree(inner);
-    return CutOpen(inner, size);
-  }
   if (block == nullptr) {
-    Block* const tail = open.FindTail(size);
-    if (tail == nullptr || tail->size - size < kMinRemainderBytes) {
-      return nullptr;
-    }
-    // The tail stays in its list, and gets smaller.
-    block = blocks_.SplitLow(tail, size, records_.Pop());
-    block->pool = static_cast<std::uint8_t>(pool);
-    return MakeLive(block);
+    Block* const open = open_[static_cast<std::size_t>(pool)].Find(size);
+    return open != nullptr ? CutOpen(open, size) : nullptr;
   }
   if (BlockList::IsWholeChunk(block)) {
     blocks.Insert(block);
@@ -417,8 +393,8 @@ template <bool kInRanges>
     block = previous;
   }
   if (Block* next = block->next; BlockList::IsFree(next)) {
-    if (kInRanges && IsInTails(*next)) {
-      // The tail stays in its list, and gets larger.
+    if (kInRanges && IsInOpenBlocks(*next)) {
+      // It stays in its list, and gets larger.
       next->offset_units = std::max(epoch, next->offset_units);
       blocks_.CoalesceLow(block, next, records_);
       return;
@@ -452,32 +428,26 @@ void AutoGrowthAllocator::Insert(Block* block,
 
 void AutoGrowthAllocator::AddFree(Block* block) noexcept {
   if (!OpenBlocks::IsOpen(*block)) return index(*block).Insert(block);
-  const std::size_t pool = block->pool;
-  const unsigned list = OpenBlocks::ListOf(*block);
-  block->pool = static_cast<std::uint8_t>(pool + (1 + list) * kPools);
-  open_[pool].Insert(block, list);
+  open_[block->pool].Insert(block);
+  block->pool = static_cast<std::uint8_t>(block->pool + kPools);
 }
 
 void AutoGrowthAllocator::RemoveFree(Block* block) noexcept {
   if (!IsInOpenBlocks(*block)) return index(*block).Remove(block);
-  const unsigned list = block->pool / kPools - 1;
-  block->pool = static_cast<std::uint8_t>(block->pool % kPools);
-  open_[block->pool].Remove(block, list);
+  block->pool = static_cast<std::uint8_t>(block->pool - kPools);
+  open_[block->pool].Remove(block);
 }
 
 Block* AutoGrowthAllocator::CutOpen(Block* block, std::size_t size) noexcept {
-  if (block->size - size >= kMinRemainderBytes) {
-    Block* rest = block;
-    if (BlockList::IsHole(block->next)) {
-      rest = blocks_.Split(block, size, records_.Pop());
-      rest->flags = 0;
-      rest->offset_units = block->offset_units;
-    } else {
-      block = blocks_.Split(rest, rest->size - size, records_.Pop());
-    }
-    rest->is_free = true;
-    AddFree(rest);
+  if (block->size - size < kMinRemainderBytes) {
+    RemoveFree(block);
+    return MakeLive(block);
   }
+  Block* const rest = block;
+  block = BlockList::IsHole(rest->next)
+              ? blocks_.SplitLow(rest, size, records_.Pop())
+              : blocks_.Split(rest, rest->size - size, records_.Pop());
+  block->pool = static_cast<std::uint8_t>(rest->pool - kPools);
   return MakeLive(block);
 }
 

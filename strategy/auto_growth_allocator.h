@@ -218,16 +218,12 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   std::size_t LargestFree() const noexcept;
 
   // For a strategy with address ranges as chunks. Block::pool of a free block
-  // is the number of its list: the index of a pool or, above kPools, a list of
-  // open blocks.
+  // is the number of its list: the index of a pool or, above kPools, the open
+  // blocks of a pool.
   static constexpr unsigned kPools = AutoGrowthPolicy::kPoolCount;
   static bool IsInOpenBlocks(const Block& block) {
     return block.pool >= kPools;
   }
-  static bool IsInTails(const Block& block) {
-    return block.pool >= (1 + OpenBlocks::kTails) * kPools;
-  }
-  static_assert((1 + OpenBlocks::kLists) * kPools <= BlockList::kPendingPool);
   // Inserts a free block into the list that its neighbours determine, and
   // removes it from there.
   void AddFree(Block* block) noexcept;
@@ -239,8 +235,8 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     RemoveFree(block);
     AddFree(block);
   }
-  // Splits `size` bytes from an open block that has left its list, so that the
-  // rest is next to the hole.
+  // Splits `size` bytes from an open block. The rest stays in its list, next to
+  // the hole. At least one record is in stock.
   Block* CutOpen(Block* block, std::size_t size) noexcept;
   // Maps memory for a block of `size`. False: the strategy allocates a chunk
   // instead. True: `block` is the result, or null with the reason in `failure`.

@@ -1,9 +1,7 @@
 #ifndef STRATA_STRATEGY_OPEN_BLOCKS_H_
 #define STRATA_STRATEGY_OPEN_BLOCKS_H_
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "strata/allocation/allocation.h"
 #include "strata/strategy/block_list.h"
@@ -29,71 +27,45 @@ class BlockChain {
   Block* first_ = nullptr;
 };
 
-// The open blocks of an arena: free blocks next to a hole. A hole is an
+// The open blocks of an arena: free blocks next to a large hole. A hole is an
 // unmapped part of an address range.
 //
-// Model: an open block and its holes can become one larger block. The reach of
-//   a block is its size plus the holes next to it. A search chooses the block
-//   of the smallest reach, so that large room for one block stays contiguous. A
-//   tail is an open block before a hole that ends the range; a search uses it
-//   last. There are two lists per power of two of the reach, and one list of
-//   tails. The neighbours of a block determine its list; they change only while
-//   the block is in no list.
+// Model: an open block and its holes can become one large block, so a search
+//   uses open blocks last. The reach of a block is its size plus the holes next
+//   to it; it has no bound if a hole ends the range. A search chooses the
+//   smallest reach. A block becomes open when it is freed next to a large hole,
+//   or when a block next to it becomes such a hole. Its size may change while
+//   it is in the list.
 // Units: bytes.
 // Threads: not thread-safe. The strategy's lock guards it.
-// Cost: O(1) to insert or remove. A search is O(blocks of the lists that it
-//   visits), and visits no list above the first one with a fit.
-// Source: memory_policy.md §5.2, where the reach is the whole run of free
-//   blocks and holes. No recording needs less memory with that definition.
-class OpenBlocks {
+// Cost: O(1) to insert or remove. A search is O(open blocks), which are few.
+// Source: memory_policy.md §5.2; docs/rules/virtual_memory.md has the
+//   recordings by the size of a large hole.
+class OpenBlocks : public BlockChain {
  public:
-  // Lists of blocks by reach: from 2^21 bytes, a page, to 2^48.
-  static constexpr unsigned kLeastReachBits = 21;
-  static constexpr std::size_t kLeastReachBytes = std::size_t{1}
-                                                  << kLeastReachBits;
-  static constexpr unsigned kReachLists = 2 * (48 - kLeastReachBits);
-  static constexpr unsigned kTails = kReachLists;
-  static constexpr unsigned kLists = kReachLists + 1;
+  // The least size of a large hole that does not end its range. Bytes.
+  static constexpr std::size_t kLargeHoleBytes = std::size_t{384} << 20;
 
-  // Whether `block` is next to a hole.
+  // True if `block` is next to a large hole.
   static bool IsOpen(const Block& block) {
-    return BlockList::IsHole(block.next) || BlockList::IsHole(block.previous);
+    return IsLargeHole(block.next) || IsLargeHole(block.previous);
   }
-  // The list of the open block `block`.
-  static unsigned ListOf(const Block& block);
-
-  void Insert(Block* block, unsigned list);
-  void Remove(Block* block, unsigned list);
-  // The block of at least `bytes`, not a tail, with the smallest reach below
-  // `reach`; the lowest address among equals. Null if there is none.
-  Block* FindInner(std::size_t bytes, std::size_t reach) const {
-    // A hole is a page or more, so most closed blocks need no search.
-    return reach > bytes + kLeastReachBytes && used_ != 0
-               ? SearchInner(bytes, reach)
-               : nullptr;
-  }
-  // The smallest tail of at least `bytes`, at the lowest address among equals;
-  // null if there is none. O(tails): each range has at most one.
-  Block* FindTail(std::size_t bytes) const;
+  // The block of at least `bytes` with the smallest reach; among equals the
+  // smallest, then the lowest. Null if there is none.
+  Block* Find(std::size_t bytes) const;
   // Calls `visit` with every block.
   template <class Visit>
   void ForEach(Visit visit) const {
-    for (const BlockChain& list : lists_) {
-      for (Block* block = list.first(); block != nullptr;
-           block = block->free_next) {
-        visit(*block);
-      }
+    for (Block* block = first(); block != nullptr; block = block->free_next) {
+      visit(*block);
     }
   }
 
  private:
-  // The list of a reach of at least kLeastReachBytes.
-  static unsigned ListOfReach(std::size_t reach);
-  Block* SearchInner(std::size_t bytes, std::size_t reach) const;
-
-  std::array<BlockChain, kLists> lists_;
-  // One bit per list by reach; set if the list has a block.
-  std::uint64_t used_ = 0;
+  static bool IsLargeHole(const Block* block) {
+    return BlockList::IsHole(block) &&
+           (block->size >= kLargeHoleBytes || block->next == nullptr);
+  }
 };
 
 inline void BlockChain::Insert(Block* block) {

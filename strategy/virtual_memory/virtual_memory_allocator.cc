@@ -19,6 +19,11 @@ Device* DeviceOf(const ChunkPool& pool, const ChainStream& stream,
   return has_pages ? device : nullptr;
 }
 
+// Whether `block`, the neighbour of another, is mapped, or there is none.
+bool IsMapped(const Block* block) {
+  return block == nullptr || BlockList::IsUsable(*block);
+}
+
 }  // namespace
 
 VirtualMemoryAllocator::VirtualMemoryAllocator(
@@ -112,13 +117,11 @@ bool VirtualMemoryAllocator::IsConsistent() const {
         // Count each handle once, at the block with its first byte.
         if (handle->base == at && at >= block->data) ++handles;
       }
-      // During a growth, an adjacent hole may be pending.
-      const auto is_pending_block = [](const Block* other) {
-        return other != nullptr && other->pool == BlockList::kPendingPool;
-      };
-      if (is_usable && block->is_free && !is_pending_block(block->previous) &&
-          !is_pending_block(block->next) &&
-          OpenBlocks::IsOpen(*block) != IsInOpenBlocks(*block)) {
+      if (!is_usable || !block->is_free) continue;
+      // An open block stays open while its hole gets smaller, or is pending.
+      const bool is_in_mapped =
+          IsMapped(block->previous) && IsMapped(block->next);
+      if (IsInOpenBlocks(*block) ? is_in_mapped : OpenBlocks::IsOpen(*block)) {
         return false;
       }
     }

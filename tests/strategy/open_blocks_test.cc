@@ -34,75 +34,75 @@ class OpenBlocksTest : public ::testing::Test {
   Block& AddHole(std::size_t bytes) { return Add(bytes, true); }
   Block& AddFree(std::size_t bytes) { return Add(bytes, false); }
   void AddLive() { Add(Mebibytes(1), false).is_free = false; }
-  void Insert(Block& block) { open_.Insert(&block, OpenBlocks::ListOf(block)); }
-  void Remove(Block& block) { open_.Remove(&block, OpenBlocks::ListOf(block)); }
-
   OpenBlocks open_;
   std::deque<Block> blocks_;
   std::uintptr_t end_ = Gibibytes(1);
 };
 
+TEST_F(OpenBlocksTest, ABlockBesideALargeHoleIsOpen) {
+  AddLive();
+  Block& before = AddFree(Mebibytes(1));
+  AddHole(OpenBlocks::kLargeHoleBytes);
+  Block& after = AddFree(Mebibytes(1));
+  AddHole(OpenBlocks::kLargeHoleBytes - 256);
+  Block& beside_small = AddFree(Mebibytes(1));
+  AddLive();
+  EXPECT_TRUE(OpenBlocks::IsOpen(before));
+  EXPECT_TRUE(OpenBlocks::IsOpen(after));
+  EXPECT_FALSE(OpenBlocks::IsOpen(beside_small));
+}
+
+TEST_F(OpenBlocksTest, ABlockBesideTheLastHoleOfItsRangeIsOpen) {
+  Block& block = AddFree(Mebibytes(1));
+  AddHole(Mebibytes(2));
+  EXPECT_TRUE(OpenBlocks::IsOpen(block));
+  AddLive();
+  EXPECT_FALSE(OpenBlocks::IsOpen(block));
+}
+
 TEST_F(OpenBlocksTest, TheSmallestReachWins) {
   Block& wide = AddFree(Mebibytes(4));
-  AddHole(Mebibytes(64));
+  AddHole(Gibibytes(2));
   AddLive();
   Block& narrow = AddFree(Mebibytes(6));
-  AddHole(Mebibytes(2));
+  AddHole(Gibibytes(1));
   AddLive();
-  Insert(wide);
-  Insert(narrow);
-  EXPECT_EQ(open_.FindInner(Mebibytes(3), SIZE_MAX), &narrow);
-  EXPECT_EQ(open_.FindInner(Mebibytes(7), SIZE_MAX), nullptr);
-  Remove(narrow);
-  EXPECT_EQ(open_.FindInner(Mebibytes(3), SIZE_MAX), &wide);
+  open_.Insert(&narrow);
+  open_.Insert(&wide);
+  EXPECT_EQ(open_.Find(Mebibytes(3)), &narrow);
+  EXPECT_EQ(open_.Find(Mebibytes(7)), nullptr);
+  open_.Remove(&narrow);
+  EXPECT_EQ(open_.Find(Mebibytes(3)), &wide);
 }
 
-TEST_F(OpenBlocksTest, AClosedBlockWinsFromItsSizeOn) {
-  Block& block = AddFree(Mebibytes(4));
-  AddHole(Mebibytes(4));
+TEST_F(OpenBlocksTest, OfOneReachTheSmallestAndThenTheLowestWins) {
+  Block& large = AddFree(Mebibytes(6));
+  AddHole(Gibibytes(1) - Mebibytes(2));
   AddLive();
-  Insert(block);
-  EXPECT_EQ(open_.FindInner(Mebibytes(3), Mebibytes(8)), nullptr);
-  EXPECT_EQ(open_.FindInner(Mebibytes(3), Mebibytes(8) + 256), &block);
-}
-
-TEST_F(OpenBlocksTest, OfOneReachTheLowestWins) {
   Block& low = AddFree(Mebibytes(4));
-  AddHole(Mebibytes(4));
+  AddHole(Gibibytes(1));
   AddLive();
   Block& high = AddFree(Mebibytes(4));
-  AddHole(Mebibytes(4));
+  AddHole(Gibibytes(1));
   AddLive();
-  Insert(low);
-  Insert(high);
-  EXPECT_EQ(open_.FindInner(Mebibytes(3), SIZE_MAX), &low);
+  open_.Insert(&low);
+  open_.Insert(&high);
+  open_.Insert(&large);
+  EXPECT_EQ(open_.Find(Mebibytes(3)), &low);
+  EXPECT_EQ(open_.Find(Mebibytes(5)), &large);
 }
 
-TEST_F(OpenBlocksTest, EachReachIsFound) {
-  for (std::size_t size = 256; size <= Gibibytes(64);
-       size += size / 4 / 256 * 256 + 256) {
-    Block& block = AddFree(size);
-    AddHole(Mebibytes(2));
-    AddLive();
-    Insert(block);
-    const std::size_t reach = size + Mebibytes(2);
-    EXPECT_EQ(open_.FindInner(size, SIZE_MAX), &block);
-    EXPECT_EQ(open_.FindInner(size, reach), nullptr);
-    EXPECT_EQ(open_.FindInner(size, reach + 256), &block);
-    Remove(block);
-    EXPECT_EQ(open_.FindInner(size, SIZE_MAX), nullptr);
-  }
-}
-
-TEST_F(OpenBlocksTest, ATailIsFoundApart) {
+TEST_F(OpenBlocksTest, TheReachOfTheEndOfARangeHasNoBound) {
+  Block& inner = AddFree(Mebibytes(4));
+  AddHole(Gibibytes(64));
   AddLive();
-  Block& tail = AddFree(Mebibytes(4));
-  AddHole(Mebibytes(64));
-  Insert(tail);
-  EXPECT_EQ(OpenBlocks::ListOf(tail), OpenBlocks::kTails);
-  EXPECT_EQ(open_.FindInner(Mebibytes(1), SIZE_MAX), nullptr);
-  EXPECT_EQ(open_.FindTail(Mebibytes(4)), &tail);
-  EXPECT_EQ(open_.FindTail(Mebibytes(5)), nullptr);
+  Block& last = AddFree(Mebibytes(3));
+  AddHole(Mebibytes(2));
+  open_.Insert(&last);
+  open_.Insert(&inner);
+  EXPECT_EQ(open_.Find(Mebibytes(1)), &inner);
+  open_.Remove(&inner);
+  EXPECT_EQ(open_.Find(Mebibytes(1)), &last);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ inline constexpr int kMaxThreadsPerBlock = 1024;
 inline constexpr int kMaxThreadsPerMultiprocessor = 2048;
 inline constexpr int kMaxBlocksPerMultiprocessor = 32;
 
-// The value of `attribute` of device `ordinal`: 0 if the device lacks what it
-// asks for.
+// The value of `attribute` of device `ordinal`: 0 if the device lacks the
+// feature.
 int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
                     const DriverOptions& options);
 

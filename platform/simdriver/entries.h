@@ -5,8 +5,9 @@
 // lists them.
 //
 // Model: each function has the type that cudaTypedefs.h gives to its symbol and
-//   version, and the name under which the library exports it. A function whose
-//   definition has another type is an undefined symbol to the linker.
+//   version, and the name under which the library exports it. If the
+//   definition of a function has another type, the linker reports an undefined
+//   symbol.
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -34,8 +35,8 @@ namespace strata::simdriver {
 // Which stream the null handle means: the legacy one, or the calling thread's.
 enum class NullStream { kLegacy, kPerThread };
 
-// Defines `function` and its variant for programs whose null stream is the
-// thread's own; the body reads `null`.
+// Defines `function`, and its variant for programs in which the null stream is
+// the thread's own. The body reads `null`.
 #define STRATA_SIM_STREAM_FUNCTION(function, parameters, ...) \
   CUresult function parameters {                              \
     constexpr NullStream null = NullStream::kLegacy;          \

@@ -1,4 +1,4 @@
-"""Runs a program of this folder, and writes what PyTorch's allocator did.
+"""Runs a program of this folder, and writes the actions of PyTorch's allocator.
 
 usage: record.py PROGRAM RESULT [SNAPSHOT]
 

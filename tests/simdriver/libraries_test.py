@@ -75,7 +75,7 @@ class Files(unittest.TestCase):
 
 
 class TableTest(Files):
-    """What the lines of a table make functions do."""
+    """The effect of the lines of a table on functions."""
 
     def function(self, actions):
         """The function of a table with one line."""

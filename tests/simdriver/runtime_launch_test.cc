@@ -19,7 +19,7 @@ char g_kernel_stub[1];
 char g_work_stub[1];
 char g_variable[1];
 
-// What a compiler's constructor does.
+// The work of a compiler's constructor.
 void** Register(const RuntimeLibrary& runtime) {
   void** const handle =
       STRATA_RUNTIME_FUNCTION(runtime, __cudaRegisterFatBinary)(g_image);

@@ -12,7 +12,7 @@
 // The function `name` of the runtime, with the type that the header declares.
 #define STRATA_RUNTIME_FUNCTION(runtime, name) \
   (runtime).Get<decltype(&::name)>(#name)
-// The variant of `name` whose null stream is the thread's own.
+// The variant of `name` in which the null stream is the thread's own.
 #define STRATA_RUNTIME_VARIANT(runtime, name, suffix) \
   (runtime).Get<decltype(&::name)>(#name "_" #suffix)
 

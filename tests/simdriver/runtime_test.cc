@@ -312,7 +312,7 @@ TEST(SimRuntimeTest, FindsFunctionsOfTheDriver) {
     EXPECT_EQ(find("cuMemCreate", &function, CUDART_VERSION + 10000,
                    cudaEnableDefault, &result),
               cudaErrorInvalidValue);
-    // The variant of a program whose null stream is the thread's own.
+    // The variant for a program in which the null stream is the thread's own.
     void* own = nullptr;
     EXPECT_EQ(
         find("cuStreamQuery", &function, 12000, cudaEnableDefault, &result),

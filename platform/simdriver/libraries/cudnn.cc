@@ -1,4 +1,4 @@
-// The functions of cuDNN whose answers depend on their arguments: the version,
+// The functions of cuDNN with results that depend on their arguments: the version,
 // and attributes of the graph interface.
 //
 // Model: every heuristic finds one engine, without notes and knobs. Its

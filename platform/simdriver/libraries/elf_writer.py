@@ -6,7 +6,7 @@ import struct
 from machine_code import function_code
 
 PAGE = 0x1000
-ZEROS_BYTES = 4096  # what a handle points to, and an object that a library imports
+ZEROS_BYTES = 4096  # the target of a handle, and an object that a library imports
 HEADERS = 5
 FUNCTION, OBJECT = 2, 1
 
@@ -100,7 +100,7 @@ def library_bytes(soname, exports, needed=()):
     version_numbers = struct.pack(f"<{len(exports) + 1}H", 0,
                                   *(numbers[export.version] for export in exports))
 
-    # The first page group: what the loader reads.
+    # The first page group, which the loader reads.
     at = 64 + 56 * HEADERS
     symbols_at = at
     strings_at = symbols_at + 24 * (len(exports) + 1)

@@ -1,4 +1,4 @@
-"""Reads a table of functions: what the stand-in of one library does.
+"""Reads a table of functions: the results that the stand-in of one library returns.
 
 A line is one of these; `#` begins a comment.
 

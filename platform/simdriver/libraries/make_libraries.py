@@ -5,7 +5,7 @@ usage: make_libraries.py --out FOLDER [--helpers FOLDER] [--option NAME=NUMBER].
 
 FILE is a shared library of the program, or a folder of them. For every table in tables/, the
 names that these libraries import from the library of the table become functions that report
-success; function_table.py says what a table may change. Nothing is compiled or linked.
+success; function_table.py describes the lines of a table. Nothing is compiled or linked.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-// The functions of NCCL whose answers depend on a communicator. A rank has no
-// peers: it knows its number and the number of ranks, and waits for nobody.
+// The functions of NCCL that read a communicator. A rank has no peers: it knows
+// its number and the number of ranks, and never waits.
 
 #include <cstddef>
 #include <cstdlib>
@@ -18,7 +18,7 @@ struct Communicator {
   int device;
 };
 
-// What NCCL passes by value.
+// An identifier, which NCCL passes by value.
 struct UniqueId {
   char bytes[128];
 };

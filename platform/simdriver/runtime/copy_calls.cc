@@ -1,4 +1,4 @@
-// Copies and fills. An address says whose it is: the kind of a copy is only
+// Copies and fills. An address names its owner, so the kind of a copy is only
 // checked.
 
 #include "strata/platform/simdriver/runtime/calls.h"
@@ -16,7 +16,7 @@ struct Rows {
   std::size_t height;
 };
 
-// Runs `body()` and waits for what it put into `stream`.
+// Runs `body()`, and waits for the work that it submits to `stream`.
 template <class Body>
 CUresult AndWait(cudaStream_t stream, Body body) {
   const CUresult result = body();

@@ -5,8 +5,9 @@
 // lists them.
 //
 // Model: each function has the type of the declaration in the toolkit's header,
-//   and the name under which the library exports it. A function whose
-//   definition has another type is an undefined symbol to the linker.
+//   and the name under which the library exports it. If the
+//   definition of a function has another type, the linker reports an undefined
+//   symbol.
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
@@ -38,8 +39,8 @@ inline cudaStream_t StreamOf(NullStream null, cudaStream_t stream) {
              : stream;
 }
 
-// Defines `function` and its variant for programs whose null stream is the
-// thread's own; the body reads `null`.
+// Defines `function`, and its variant for programs in which the null stream is
+// the thread's own. The body reads `null`.
 #define STRATA_SIM_RUNTIME_STREAM_FUNCTION(function, parameters, ...) \
   cudaError_t function parameters {                                   \
     constexpr NullStream null = NullStream::kLegacy;                  \

@@ -10,7 +10,7 @@
 namespace strata::simdriver::runtime {
 
 // Runs `body(CUfunction)`, which returns a CUresult or a cudaError_t, with the
-// kernel of `stub`: a function of the program, or what GetKernel returned.
+// kernel of `stub`: a function of the program, or a result of GetKernel.
 // cudaErrorInvalidDeviceFunction if there is no such kernel.
 template <class Body>
 cudaError_t WithKernel(const void* stub, Body body) {

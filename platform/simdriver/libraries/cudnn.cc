@@ -1,5 +1,5 @@
-// The functions of cuDNN with results that depend on their arguments: the version,
-// and attributes of the graph interface.
+// The functions of cuDNN with results that depend on their arguments: the
+// version, and attributes of the graph interface.
 //
 // Model: every heuristic finds one engine, without notes and knobs. Its
 //   workspace is $STRATA_SIM_CUDNN_WORKSPACE bytes, 0 by default.

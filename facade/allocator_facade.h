@@ -347,8 +347,6 @@ class AllocatorFacade {
   Platform& platform() { return *platform_; }
   // The file of strata_allocation_log_file; null without one.
   AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
-  // The table of the facade's fronts. For the C ABI.
-  const FrontTable& fronts() const { return *fronts_; }
   // All places that this facade serves.
   std::vector<Place> places() const;
 

@@ -63,29 +63,6 @@ Front::Front(std::shared_ptr<PlaceState> state,
   set_allocation_log(state_->allocation_log());
 }
 
-Front::~Front() {
-  if (pointers_ != nullptr) pointers_->Unbind();
-}
-
-PointerGroup* Front::pointers() const {
-  const ChainLock::Guard guard(hit_.lock);
-  return pointers_.get();
-}
-
-bool Front::Share(const std::shared_ptr<PointerGroup>& group) noexcept {
-  if (group->is_bound() || !group->Bind(*this)) return false;
-  const ChainLock::Guard guard(hit_.lock);
-  pointers_ = group;
-  if (!keeps_unknown_) hit_pointers_ = group.get();
-  return true;
-}
-
-void Front::NoteUnknown() noexcept {
-  const ChainLock::Guard guard(hit_.lock);
-  keeps_unknown_ = true;
-  hit_pointers_ = nullptr;
-}
-
 void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
   const ChainLock::Guard guard(hit_.lock);
@@ -105,40 +82,6 @@ void Front::set_debug_fill(const DebugFill* fill) {
 Allocation* Front::AllocFirst(std::size_t bytes) {
   retry_.CountThread();
   return Alloc(hit_, bytes);
-}
-
-Front::Finished Front::AllocKnown(std::size_t bytes) {
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    Block* block = MayHitPlainly(hit_) ? TakeAtOnce(hit_, bytes) : nullptr;
-    if (block == nullptr && bytes != 0 && MayHitPlainly(hit_)) {
-      block = hit_path_->TakeCached(bytes);
-      if (block != nullptr) Start(hit_, block, bytes);
-    }
-    if (block != nullptr) {
-      hit_.counts.RaisePeak();
-      void* const data = block->data;
-      Allocation* const allocation = block->allocation();
-      const bool is_known = pointers_ != nullptr && pointers_->Owns(data) &&
-                            pointers_->InsertHeld(data, allocation);
-      return {is_known ? nullptr : allocation, data};
-    }
-  }
-  return {AllocSlowly(bytes), nullptr};
-}
-
-bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
-  group.Lock();
-  Allocation* const allocation = group.TakeHeld(data);
-  if (allocation != nullptr && MayFreePlainly(group, *allocation)) {
-    group.front()->FreeWith<ChainLock::AsLocked>(HitState::Of(group.guard()),
-                                                 allocation);
-    return true;
-  }
-  group.guard().unlock();
-  if (allocation == nullptr) return false;
-  allocation->owner()->DoFree(allocation);
-  return true;
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {

@@ -21,7 +21,6 @@
 #include "strata/allocation/thread_census.h"
 #include "strata/allocation/usage.h"
 #include "strata/facade/place_state.h"
-#include "strata/facade/pointer_group.h"
 
 namespace strata {
 
@@ -88,75 +87,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Alloc for the first call of a thread.
   Allocation* AllocFirst(std::size_t bytes);
 
-  // For the C ABI: the group that knows the front's pointers; null if there is
-  // none yet.
-  PointerGroup* pointers() const;
-  // Binds `group` to this front. False if the group is bound to another front.
-  bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
-  // Records that the front cache may hold memory whose region is not settled
-  // for this front's group. Reasons: there was no host memory for a group, or
-  // several fronts share the group and this one may get its own later. From now
-  // on, as long as the front lives, hits read the region.
-  void NoteUnknown() noexcept;
-  // Alloc that also makes the pointer known to its group, under the lock of the
-  // hit, before another thread can free it. It is split into parts. StartKnown
-  // is the whole of a hit and calls no function. The caller continues with the
-  // part that the progress names, with the same Hold (one of the ways of
-  // ChainLock), as its last action. A known pointer may be freed at once, by a
-  // thread that frees a pointer twice: read the block before.
-  enum class Progress : std::uint8_t {
-    kDone,
-    kNone,       // the lock is not available at once; nothing was done
-    kSlowly,     // not a plain hit, nothing was done: call AllocSlowly
-    kPastCache,  // the front cache missed; the lock is held
-    kNoSlot,     // no slot is free, or more has to be checked; the lock is held
-  };
-  struct Started {
-    Progress progress;
-    Block* block;  // set for kNoSlot; else null
-  };
-  // kDone: `*pointer` is set. `hit` as for Alloc.
-  template <class Hold>
-  [[gnu::always_inline]] Started StartKnown(HitState& hit, std::size_t bytes,
-                                            void** pointer) noexcept;
-  // After kPastCache: returns a block, in the state of kNoSlot. Null if no
-  // block was found at once; then no lock is held, and the caller calls
-  // AllocSlowly.
-  template <class Hold>
-  [[gnu::always_inline]] Block* TakePastCache(HitState& hit,
-                                              std::size_t bytes) noexcept;
-  // After kNoSlot: sets `*pointer`. False if the pointer is not known yet and
-  // the caller has to insert it. No lock is held on return.
-  template <class Hold>
-  [[gnu::always_inline]] bool MakeKnown(HitState& hit, Block* block,
-                                        void** pointer) noexcept;
-  // After kNone: the whole call.
-  struct Finished {
-    Allocation* unknown;  // not yet known: the caller inserts it; null if known
-    void* data;           // address of a known allocation
-  };
-  Finished AllocKnown(std::size_t bytes);
-  Allocation* AllocSlowly(std::size_t bytes);
-  // The free, also in parts. Frees `data`, which may be any address, if it is
-  // among the pointers of `group`. `lock` was the group's guard.
-  template <class Hold>
-  [[gnu::always_inline]] static Progress StartFree(PointerGroup& group,
-                                                   ChainLock& lock,
-                                                   const void* data) noexcept;
-  // After kNoSlot. FreePastSlot returns false, and does nothing, if the pointer
-  // needs a search: call FreeBySearch next. FreeBySearch returns false if the
-  // pointer is not in the group; no lock is held then.
-  template <class Hold>
-  [[gnu::always_inline]] static bool FreePastSlot(PointerGroup& group,
-                                                  ChainLock& lock,
-                                                  const void* data) noexcept;
-  template <class Hold>
-  static bool FreeBySearch(PointerGroup& group, ChainLock& lock,
-                           const void* data) noexcept;
-  // After kNone: the whole free. False, and nothing is done, if the pointer is
-  // not in the group.
-  static bool FreeKnown(PointerGroup& group, const void* data) noexcept;
-
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
@@ -180,7 +110,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  private:
   friend class PlaceState;
 
-  ~Front() override;
+  ~Front() override = default;
 
   void FreePlain(Allocation* allocation) noexcept override;
 
@@ -196,36 +126,20 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Counts a block of the hit path as in use. Hold the lock. The caller checks
   // the peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
-  // Raises the peak, after it drained the queued frees.
-  template <class Hold>
-  static void RaisePeak(HitState& hit) noexcept;
   // The rest of Alloc: with the lock held; after a miss of the front cache; at
-  // a new peak.
+  // a new peak; through the layers.
   template <class Hold>
   Allocation* AllocWith(HitState& hit, std::size_t bytes);
   template <class Hold>
   Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
   template <class Hold>
   Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
+  Allocation* AllocSlowly(std::size_t bytes);
   // Drains the queued frees, then takes a block from the front cache; null if
   // there is none. Hold the lock.
   Block* TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept;
-  // Whether the state of `group` suffices to free the allocation: its front
-  // owns it, and the free is plain. The calling thread holds the guard of the
-  // group.
-  static bool MayFreePlainly(const PointerGroup& group,
-                             const Allocation& allocation) noexcept {
-    const Front* const front = group.front();
-    return allocation.owner() == front && IsPlain(*allocation.block()) &&
-           ThreadCensus::IsCounted(front->retry_place_);
-  }
   // The rest of Alloc if the lock was not available at once.
   Allocation* AllocContended(std::size_t bytes);
-  // The rest of StartFree and FreePastSlot once `allocation` was removed from
-  // the group.
-  template <class Hold>
-  static void FreeTaken(PointerGroup& group, ChainLock& lock,
-                        Allocation* allocation) noexcept;
   // The rest of FreePlain: with the lock held; if the front cache does not
   // accept the block. Both release the lock. `hit` is hit_.
   template <class Hold>
@@ -304,13 +218,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // retry_place_, or kNowhere while remote frees are open: then no free is
   // plain.
   std::atomic<std::uint64_t> plain_place_;
-  // Guarded by hit_.lock: hit_pointers_ equals pointers_ if, for each block of
-  // the front cache, the region of its start is settled for that group. The
-  // cache holds whole blocks that users of this front freed, and PointerMap
-  // settles the region before a free is possible. Null otherwise.
-  PointerGroup* hit_pointers_ = nullptr;
-  std::shared_ptr<PointerGroup> pointers_;
-  bool keeps_unknown_ = false;
   std::uint64_t pins_ = 0;
   // frees by threads at home since the last remote free
   std::uint32_t quiet_frees_ = 0;
@@ -356,130 +263,29 @@ template <class Hold>
 template <class Hold>
 [[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
                                                      Block* block) noexcept {
-  RaisePeak<Hold>(hit);
-  Hold::Release(hit.lock);
-  return block->allocation();
-}
-
-template <class Hold>
-void Front::RaisePeak(HitState& hit) noexcept {
   Hold::Keep();
   hit.lock.TakeIn();
   Hold::Unkeep();
   hit.counts.RaisePeak();
+  Hold::Release(hit.lock);
+  return block->allocation();
 }
 
 template <class Hold>
 [[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
                                                     std::size_t bytes) {
-  Block* const block = TakePastCache<Hold>(hit, bytes);
-  if (block == nullptr) return AllocSlowly(bytes);
-  Hold::Release(hit.lock);
-  return block->allocation();
-}
-
-template <class Hold>
-inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
-                                        void** pointer) noexcept {
-  if (!Hold::TakeAtOnce(hit.lock)) [[unlikely]] {
-    return {Progress::kNone, nullptr};
-  }
-  if (!MayHitPlainly(hit)) [[unlikely]] {
-    Hold::Release(hit.lock);
-    return {Progress::kSlowly, nullptr};
-  }
-  Block* const block = TakeAtOnce(hit, bytes);
-  if (block == nullptr) return {Progress::kPastCache, nullptr};
-  // Does not read the region of the block, which may be a cache miss.
-  PointerGroup* const pointers = hit_pointers_;
-  if (hit.counts.is_beyond_peak() || pointers == nullptr ||
-      !pointers->InsertAtOnce(block->data, block->allocation())) {
-    return {Progress::kNoSlot, block};
-  }
-  DCHECK(pointers->Owns(block->data)) << block->data;
-  *pointer = block->data;
-  Hold::Release(hit.lock);
-  return {Progress::kDone, nullptr};
-}
-
-template <class Hold>
-inline Block* Front::TakePastCache(HitState& hit, std::size_t bytes) noexcept {
   Hold::Keep();
   Block* block = hit.lock.is_open() ? TakeAmongLeft(hit, bytes) : nullptr;
   if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
   Hold::Unkeep();
   if (block == nullptr) [[unlikely]] {
     Hold::Release(hit.lock);
-    return nullptr;
+    return AllocSlowly(bytes);
   }
   Start(hit, block, bytes);
   hit.counts.RaisePeak();
-  return block;
-}
-
-template <class Hold>
-inline bool Front::MakeKnown(HitState& hit, Block* block,
-                             void** pointer) noexcept {
-  if (hit.counts.is_beyond_peak()) [[unlikely]] {
-    RaisePeak<Hold>(hit);
-  }
-  PointerGroup* const pointers = pointers_.get();
-  void* const data = block->data;
-  const bool is_known = pointers != nullptr && pointers->Owns(data) &&
-                        pointers->InsertHeld(data, block->allocation());
-  if (is_known) *pointer = data;
   Hold::Release(hit.lock);
-  return is_known;
-}
-
-template <class Hold>
-inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
-                                        const void* data) noexcept {
-  if (!Hold::TakeAtOnce(lock)) [[unlikely]] {
-    return Progress::kNone;
-  }
-  // The group may have changed its front, and the lock its owner.
-  if (!group.IsGuardedBy(lock) || !Hold::IsAll(lock)) [[unlikely]] {
-    Hold::Release(lock);
-    return Progress::kNone;
-  }
-  Allocation* const allocation = group.TakeAtOnce(data);
-  if (allocation == nullptr) return Progress::kNoSlot;
-  FreeTaken<Hold>(group, lock, allocation);
-  return Progress::kDone;
-}
-
-template <class Hold>
-inline bool Front::FreePastSlot(PointerGroup& group, ChainLock& lock,
-                                const void* data) noexcept {
-  Allocation* const allocation = group.TakePastSlot(data);
-  if (allocation == nullptr) [[unlikely]] {
-    return false;
-  }
-  FreeTaken<Hold>(group, lock, allocation);
-  return true;
-}
-
-template <class Hold>
-bool Front::FreeBySearch(PointerGroup& group, ChainLock& lock,
-                         const void* data) noexcept {
-  Allocation* const allocation = group.TakeBySearch(data);
-  if (allocation == nullptr) {
-    Hold::Release(lock);
-    return false;
-  }
-  FreeTaken<Hold>(group, lock, allocation);
-  return true;
-}
-
-template <class Hold>
-inline void Front::FreeTaken(PointerGroup& group, ChainLock& lock,
-                             Allocation* allocation) noexcept {
-  if (!MayFreePlainly(group, *allocation)) [[unlikely]] {
-    Hold::Release(lock);
-    return allocation->owner()->DoFree(allocation);
-  }
-  group.front()->FreeWith<Hold>(HitState::Of(lock), allocation);
+  return block->allocation();
 }
 
 template <class Hold>

@@ -2,7 +2,6 @@
 
 namespace strata {
 
-thread_local constinit FreeRoute t_free_route;
 thread_local constinit FrontRoute t_stream_route;
 thread_local constinit FrontRoute t_handle_route;
 thread_local constinit FrontRoute t_default_route;

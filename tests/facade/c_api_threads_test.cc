@@ -17,8 +17,6 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/c_api_call.h"
 #include "strata/facade/front.h"
-#include "strata/facade/front_route.h"
-#include "strata/facade/front_table.h"
 #include "strata/facade/strata.h"
 #include "strata/tests/facade/c_api_fixture.h"
 #include "strata/tests/testing/at_thread_end.h"
@@ -60,7 +58,7 @@ TEST_F(CApiThreadsTest, ACallThatFailsAtTheEndOfItsThreadSaysWhy) {
   EXPECT_THAT(after, testing::HasSubstr("is not allocated"));
 }
 
-TEST_F(CApiThreadsTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
+TEST_F(CApiThreadsTest, AThreadMayOwnTheLockOfItsStream) {
   Create("strata_stream_lock=biased");
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 1000; ++i) {
@@ -77,7 +75,6 @@ TEST_F(CApiThreadsTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// Its region belongs to the pointer group of the other stream.
 TEST_F(CApiThreadsTest, MemoryThatChangedStreamsIsKnownToo) {
   void* const user = NewStream();
   void* const kept = Alloc(100, user);
@@ -99,80 +96,8 @@ TEST_F(CApiThreadsTest, MemoryThatChangedStreamsIsKnownToo) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// A thread locks without a lookup only if its recent frees used the same route.
-class FreeRouteTest : public CApiTest {
- protected:
-  // Other tests may have freed pointers of a group at the same address.
-  FreeRouteTest() { t_free_route.Leave(); }
-
-  bool IsSteady() const {
-    return t_free_route.IsSteady(facade_->facade.fronts().version());
-  }
-  PointerGroup* GroupOf(const void* pointer) const {
-    return facade_->pointers.GroupOf(pointer);
-  }
-  void AllocAndFree(std::uint32_t times, void* stream) {
-    for (std::uint32_t i = 0; i < times; ++i) {
-      EXPECT_EQ(strata_free(facade_, Alloc(1000, stream)), STRATA_OK);
-    }
-  }
-};
-
-TEST_F(FreeRouteTest, IsFollowedAfterSoManyFreesInARow) {
-  void* const stream = NewStream();
-  AllocAndFree(FreeRoute::kSteady - 1, stream);
-  EXPECT_FALSE(IsSteady());
-  AllocAndFree(1, stream);
-  EXPECT_TRUE(IsSteady());
-  AllocAndFree(10, stream);
-  EXPECT_TRUE(IsSteady());
-}
-
-TEST_F(FreeRouteTest, IsNotFollowedWhereStreamsTakeTurns) {
-  void* const one = NewStream();
-  void* const other = NewStream();
-  for (std::uint32_t i = 0; i < 2 * FreeRoute::kSteady; ++i) {
-    AllocAndFree(2, one);
-    EXPECT_FALSE(IsSteady());
-    AllocAndFree(1, other);
-    EXPECT_FALSE(IsSteady());
-  }
-}
-
-TEST_F(FreeRouteTest, IsLeftByAPointerOfAnotherStream) {
-  void* const stream = NewStream();
-  void* const elsewhere = Alloc(1000);
-  AllocAndFree(FreeRoute::kSteady, stream);
-  ASSERT_TRUE(IsSteady());
-  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_OK);
-  EXPECT_FALSE(IsSteady());
-  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_UNKNOWN_POINTER);
-  AllocAndFree(FreeRoute::kSteady, stream);
-  EXPECT_TRUE(IsSteady());
-  EXPECT_EQ(strata_free(facade_, nullptr), STRATA_OK);
-  EXPECT_TRUE(IsSteady());
-  EXPECT_EQ(Live(), 0U);
-}
-
-TEST_F(FreeRouteTest, AnotherStreamsLockIsNotWaitedFor) {
-  void* const stream = NewStream();
-  void* const kept = Alloc(1000, stream);
-  void* const elsewhere = Alloc(1000);
-  AllocAndFree(FreeRoute::kSteady, stream);
-  ASSERT_TRUE(IsSteady());
-  PointerGroup& group = *GroupOf(kept);
-  ASSERT_NE(&group, GroupOf(elsewhere));
-  group.Lock();
-  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_OK);
-  group.guard().unlock();
-  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
-  EXPECT_EQ(Live(), 0U);
-}
-
-TEST_F(FreeRouteTest, LeadsToNoOtherFacade) {
-  AllocAndFree(FreeRoute::kSteady, nullptr);
+TEST_F(CApiThreadsTest, APointerOfAnotherFacadeIsUnknown) {
   void* const kept = Alloc(1000);
-  ASSERT_TRUE(IsSteady());
   strata_facade* other = nullptr;
   ASSERT_EQ(strata_create("strata_platform=sim", &other), STRATA_OK);
   EXPECT_EQ(strata_free(other, kept), STRATA_UNKNOWN_POINTER);

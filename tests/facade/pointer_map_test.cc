@@ -7,8 +7,6 @@
 #include <iterator>
 #include <new>
 #include <random>
-#include <set>
-#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -57,8 +55,11 @@ TEST_F(PointerMapTest, TakesAnAddressOutOnce) {
 
 TEST_F(PointerMapTest, KnowsNoOtherAddress) {
   auto* const data = static_cast<char*>(Add());
-  EXPECT_EQ(map_.Find(data + 1), nullptr);
-  EXPECT_EQ(map_.Take(data + 1), nullptr);
+  // The table is small: some of these searches meet the entry of `data`.
+  for (int i = 1; i < 100; ++i) {
+    EXPECT_EQ(map_.Find(data + i), nullptr);
+    EXPECT_EQ(map_.Take(data + i), nullptr);
+  }
   EXPECT_EQ(map_.Find(nullptr), nullptr);
   EXPECT_EQ(Live(), 1U);
   map_.Clear();
@@ -134,7 +135,6 @@ TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
   map_.Clear();
 }
 
-// All threads see a pointer that waits to enter a table.
 TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
   for (int i = 0; i < 100; ++i) Add();
   void* const older = Add();
@@ -147,8 +147,6 @@ TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
   EXPECT_EQ(map_.Clear(), 100U);
 }
 
-// The regions of their streams belong to different groups, and so do the freed
-// pointers.
 TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
   std::vector<void*> pointers;
   for (int i = 0; i < 20; ++i) {
@@ -171,7 +169,7 @@ TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// Tables grow, and pointers enter, wait and leave, during lookups.
+// Tables grow, and pointers enter and leave, during lookups.
 TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 300;
@@ -198,44 +196,32 @@ TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// More pointers than slots, so that some need a table.
+// Some are in shards that have a table already.
 TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
-  map_.Take(Add());  // creates a group
+  std::vector<void*> inserted = {Add()};
   std::vector<AllocationPtr> allocations;
   for (int i = 0; i < 5000; ++i) {
     allocations.push_back(facade().Alloc(DevicePlace(0), 100));
   }
-  // Each in a separate region.
-  for (int i = 0; i < 12; ++i) {
-    allocations.push_back(facade().Alloc(DevicePlace(0), Mebibytes(3)));
-  }
-  std::vector<void*> inserted;
   inserted.reserve(allocations.size());
   std::size_t failed = 0;
-  std::size_t failed_in_regions = 0;
-  std::size_t unsettled = 0;
   {
     const HeapFailure failure;
     for (AllocationPtr& allocation : allocations) {
       void* const data = allocation->data();
-      const std::size_t bytes = allocation->size();
       try {
         map_.Insert(std::move(allocation));
         inserted.push_back(data);
       } catch (const std::bad_alloc&) {
         ++failed;
         allocation = nullptr;
-        // The front cache may hold it now.
-        unsettled += map_.GroupOf(data) == nullptr;
-        failed_in_regions += bytes == Mebibytes(3);
       }
     }
   }
-  EXPECT_GT(failed_in_regions, 0U);
-  EXPECT_EQ(unsettled, 0U);
-  EXPECT_GT(inserted.size(), 1000U);
-  EXPECT_EQ(failed + inserted.size(), allocations.size());
+  EXPECT_GT(failed, 0U);
+  EXPECT_GT(inserted.size(), 1U);
+  EXPECT_EQ(failed + inserted.size(), allocations.size() + 1);
   EXPECT_EQ(Live(), inserted.size());
   void* const later = Add();  // memory is available again
   for (void* pointer : inserted) EXPECT_NE(map_.Take(pointer), nullptr);
@@ -254,57 +240,6 @@ TEST_F(PointerMapTest, WithoutMemoryForItsFirstItFreesThat) {
   EXPECT_NE(map_.Take(Add()), nullptr);
 }
 
-TEST_F(PointerMapTest, AnEndedFrontsGroupServesTheNextOne) {
-  std::set<const PointerGroup*> groups;
-  for (int i = 0; i < 20; ++i) {
-    const Stream stream = NewStream();
-    AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(3), stream);
-    void* const data = allocation->data();
-    map_.Insert(std::move(allocation));
-    groups.insert(map_.GroupOf(data));
-    facade().StreamDestroyed(stream);
-    // The front lives until its last pointer is removed.
-    EXPECT_TRUE(map_.GroupOf(data)->is_bound());
-    EXPECT_NE(map_.Take(data), nullptr);
-    EXPECT_FALSE(map_.GroupOf(data)->is_bound());
-    Destroy(stream);
-  }
-  EXPECT_EQ(groups.size(), 1U);
-}
-
-TEST(PointerMapOfManyTest, FrontsWithoutAGroupOfTheirOwnShareOne) {
-  constexpr std::size_t kStreams = 300;
-  PlatformOptions options;
-  options.sim_memory_bytes = Gibibytes(1);
-  const auto platform = std::make_shared<SimPlatform>(options);
-  AllocatorFacade facade(Options(), platform);
-  PointerMap map;
-  std::vector<Stream> streams(kStreams);
-  std::vector<void*> pointers;
-  std::set<const PointerGroup*> groups;
-  for (Stream& stream : streams) {
-    ASSERT_EQ(platform->device(0).StreamCreate(&stream, kStreamNonBlocking),
-              Status::kSuccess);
-    for (int i = 0; i < 2; ++i) {
-      AllocationPtr allocation = facade.Alloc(kPlace, 1000, stream);
-      pointers.push_back(allocation->data());
-      map.Insert(std::move(allocation));
-    }
-    groups.insert(map.GroupOf(pointers.back()));
-  }
-  EXPECT_EQ(groups.size(), 254U);
-  for (void* const data : pointers) {
-    ASSERT_NE(map.Find(data), nullptr);
-    EXPECT_EQ(map.Take(data)->data(), data);
-    EXPECT_EQ(map.Take(data), nullptr);
-  }
-  for (const Stream& stream : streams) {
-    facade.StreamDestroyed(stream);
-    EXPECT_EQ(platform->device(0).StreamDestroy(stream), Status::kSuccess);
-  }
-}
-
-// Every group with pointers in a region is asked, the most likely one first.
 TEST_F(PointerMapTest, StreamsThatShareAChunkHaveTheirPointers) {
   for (const int streams : {2, 5}) {
     SCOPED_TRACE(streams);
@@ -330,9 +265,8 @@ TEST_F(PointerMapTest, StreamsThatShareAChunkHaveTheirPointers) {
   }
 }
 
-TEST_F(PointerMapTest, KnowsNothingOfARegionThatNothingWasInsertedIn) {
+TEST_F(PointerMapTest, KnowsNothingBeforeTheFirstInsertion) {
   const AllocationPtr allocation = facade().Alloc(kPlace, 100);
-  EXPECT_EQ(map_.GroupOf(allocation->data()), nullptr);
   EXPECT_EQ(map_.Take(allocation->data()), nullptr);
   EXPECT_EQ(map_.Find(allocation->data()), nullptr);
 }

@@ -65,6 +65,22 @@ bool AddressSpace::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
   return mapped == nullptr || mapped->IsLive(ptr, bytes);
 }
 
+std::optional<AddressSpace::Range> AddressSpace::RangeOf(DevicePtr ptr) const {
+  if (!IsMemory(ptr, 1)) return std::nullopt;
+  // Part of a range is memory, too, so that each bit can be tried by itself.
+  constexpr int kBits = 53;
+  std::uint64_t before = 0;
+  std::uint64_t behind = 1;
+  for (int bit = kBits; bit >= 0; --bit) {
+    const std::uint64_t step = std::uint64_t{1} << bit;
+    if (before + step <= ptr && IsMemory(ptr - before - step, before + step)) {
+      before += step;
+    }
+    if (IsMemory(ptr, behind + step)) behind += step;
+  }
+  return Range{ptr - before, before + behind};
+}
+
 PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
   PointerInfo info;
   HostRangeKind kind = HostRangeKind::kPinned;

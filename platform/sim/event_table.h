@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "strata/platform/sim/stream_set.h"
@@ -13,10 +14,15 @@ namespace strata {
 // The device that made an event, read from its handle; -1 if none can have.
 int DeviceOfEvent(Event event);
 
-// What an event was last recorded after, and the device's time then.
+// What an event was last recorded after, and when that was done.
 struct EventState : StreamSnapshot {
-  std::uint64_t recorded_ns = 0;
   bool keeps_time = true;
+  std::uint64_t recorded_ns = 0;           // the device's time at the record
+  std::shared_ptr<std::uint64_t> done_ns;  // null: done at the record
+
+  std::uint64_t time_ns() const {
+    return done_ns != nullptr ? *done_ns : recorded_ns;
+  }
 };
 
 // The events of one device, and what each was recorded after.

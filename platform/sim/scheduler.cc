@@ -59,6 +59,13 @@ bool Scheduler::IsIn(const StreamSnapshot& snapshot,
   return stream == nullptr || snapshot.clock.At(stream->key) >= point.count;
 }
 
+std::shared_ptr<std::uint64_t> Scheduler::Watch(const StreamPoint& point) {
+  if (!moves_after_calls_ || streams_.IsDone(point)) return nullptr;
+  auto done_ns = std::make_shared<std::uint64_t>(0);
+  streams_.Find(point)->watches.emplace_back(point.count, done_ns);
+  return done_ns;
+}
+
 StreamPoint Scheduler::Last(const Stream& stream) const {
   return streams_.Last(&streams_.At(stream));
 }
@@ -173,7 +180,7 @@ void Scheduler::RunFirst(SimStream* stream, SimLock* lock) {
   const std::function<void(SimLock*)> run = std::move(operation.run);
   run(lock);
   --running_;
-  streams_.Complete(stream);
+  streams_.Complete(stream, progress_->NowNs());
   if (waiters_ > 0) completed_.notify_all();
 }
 

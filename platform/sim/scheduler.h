@@ -70,6 +70,9 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   StreamSnapshot Submitted(const Stream& stream) const;
   // Whether the work up to `point` is part of `snapshot`.
   bool IsIn(const StreamSnapshot& snapshot, const StreamPoint& point) const;
+  // Where the time at which `point` is done will be. Null if it is done, or
+  // progress is not timed.
+  std::shared_ptr<std::uint64_t> Watch(const StreamPoint& point);
   // Makes what is submitted to `stream` from now on start after `snapshot`.
   void WaitFor(const Stream& stream, const StreamSnapshot& snapshot);
 

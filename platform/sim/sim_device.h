@@ -98,7 +98,7 @@ class SimDevice final : public Device {
   // Each end is what AddressSpace allows, or pageable host memory; any other
   // range is kInvalidValue. What is copied from pageable memory is read at the
   // call (kMemoryAllocation if the host has no room to keep it); a copy to it
-  // is done when the call returns. Bytes move if those of both ends are kept.
+  // is done when the call returns. Bytes that are not kept read as zeros.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -191,7 +191,8 @@ class SimDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
-  // Time of the device between two records, of which the work before is done.
+  // Modelled time between the ends of the work before two records. Unless
+  // progress is timed, work takes none: it is the time of the calls between.
   // Not an entry point: neither counted, observed nor refused by a capture.
   //
   // Errors: kInvalidResourceHandle if one of the events is none, is of another
@@ -204,6 +205,11 @@ class SimDevice final : public Device {
   // such graph.
   Status GraphNodes(Graph graph, bool roots_only,
                     std::vector<GraphNode>* nodes);
+
+  // The memory that `ptr` lies in: an allocation, a range of the host, or
+  // mappings without a hole. Not an entry point, likewise. kInvalidValue if
+  // there is none.
+  Status AddressRange(DevicePtr ptr, DevicePtr* base, std::uint64_t* bytes);
 
   // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
   // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if

@@ -26,6 +26,23 @@ void VisitPieces(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes,
   }
 }
 
+// Copies `bytes` bytes from `source` to `to`: zeros where none are kept.
+void Read(const AddressSpace& space, DevicePtr source, std::uint64_t bytes,
+          char* to) {
+  while (bytes > 0) {
+    const AddressSpace::Piece piece = space.At(source);
+    const std::uint64_t count = std::min(piece.count, bytes);
+    if (piece.bytes != nullptr) {
+      std::memmove(to, piece.bytes, count);
+    } else {
+      std::memset(to, 0, count);
+    }
+    source += count;
+    to += count;
+    bytes -= count;
+  }
+}
+
 void StoreWords(char* bytes, std::uint64_t count, std::uint64_t pattern) {
   for (std::uint64_t i = 0; i < count; i += sizeof pattern) {
     std::memcpy(bytes + i, &pattern, sizeof pattern);
@@ -56,10 +73,7 @@ Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
   }
   const AddressSpace& space = platform_->address_space();
   VisitPieces(space, target, bytes, [&](char* to, std::uint64_t count) {
-    VisitPieces(space, source, count, [&](const char* from, std::uint64_t n) {
-      std::memmove(to, from, n);
-      to += n;
-    });
+    Read(space, source, count, to);
     source += count;
   });
   return Status::kSuccess;

@@ -81,6 +81,16 @@ Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
   });
 }
 
+Status SimDevice::AddressRange(DevicePtr ptr, DevicePtr* base,
+                               std::uint64_t* bytes) {
+  std::lock_guard lock(mutex_);
+  const auto range = platform_->address_space().RangeOf(ptr);
+  if (!range) return Status::kInvalidValue;
+  *base = range->begin;
+  *bytes = range->bytes;
+  return Status::kSuccess;
+}
+
 std::uint64_t SimDevice::peak_used_bytes() const {
   std::lock_guard lock(mutex_);
   return memory_.peak_used_bytes();

@@ -245,6 +245,8 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
     }
     scheduler_.Snapshot(stream, recorded);
     recorded->recorded_ns = NowNs();
+    recorded->done_ns =
+        recorded->keeps_time ? scheduler_.Watch(recorded->point) : nullptr;
     platform_->captures().ForgetEvent(event);
     return Status::kSuccess;
   });
@@ -292,8 +294,8 @@ Status SimDevice::EventElapsed(Event start, Event end, std::int64_t* ns) {
   for (const EventState* const event : {first, last}) {
     if (!scheduler_.Poll(event->point, &lock)) return Status::kNotReady;
   }
-  *ns = static_cast<std::int64_t>(last->recorded_ns) -
-        static_cast<std::int64_t>(first->recorded_ns);
+  *ns = static_cast<std::int64_t>(last->time_ns()) -
+        static_cast<std::int64_t>(first->time_ns());
   return sticky_error();
 }
 

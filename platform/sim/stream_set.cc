@@ -118,7 +118,8 @@ void StreamSet::PushWait(SimStream* stream, const StreamPoint& point,
   }
 }
 
-void StreamSet::Complete(SimStream* stream) {
+void StreamSet::Complete(SimStream* stream, std::uint64_t now_ns) {
+  now_ns_ = now_ns;
   Pop(stream);
   ForgetIfOver(stream);
   Settle();
@@ -128,6 +129,11 @@ void StreamSet::Pop(SimStream* stream) {
   stream->queue.pop_front();
   ++stream->completed;
   stream->failed_polls = 0;
+  auto& watches = stream->watches;
+  while (!watches.empty() && watches.front().first <= stream->completed) {
+    *watches.front().second = now_ns_;
+    watches.pop_front();
+  }
   if (stream->queue.empty()) busy_.erase(stream->key);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "strata/platform/sim/stream_order.h"
@@ -50,6 +51,8 @@ struct SimStream {
   std::uint64_t changed = 0;    // the set's tick when work was last submitted
   VectorClock clock;            // other streams' work before what comes next
   std::deque<Operation> queue;  // submitted and not completed
+  // Where to write the time at which so many are completed; rising.
+  std::deque<std::pair<std::uint64_t, std::shared_ptr<std::uint64_t>>> watches;
   std::uint64_t failed_polls = 0;  // since it last completed something
   std::uint64_t priority = 0;      // under seeded progress: higher runs first
 
@@ -110,8 +113,9 @@ class StreamSet {
   // A piece of work without `run` after `point`, which `clock` is before.
   void PushWait(SimStream* stream, const StreamPoint& point,
                 const VectorClock* clock);
-  // The first of the queue is done, and with it work that does not run.
-  void Complete(SimStream* stream);
+  // The first of the queue is done at `now_ns`, and with it work that does not
+  // run.
+  void Complete(SimStream* stream, std::uint64_t now_ns);
 
   // All that was submitted to `stream` so far, including what the legacy rule
   // adds.
@@ -151,6 +155,7 @@ class StreamSet {
   std::map<std::uint64_t, SimStream*> busy_;
   std::vector<StreamPoint> waits_;  // of the work that Begin was called for
   std::uint64_t ticks_ = 0;         // rises with each submission
+  std::uint64_t now_ns_ = 0;        // of the last Complete
   std::size_t forgotten_ = 0;       // streams since the last sweep
 };
 

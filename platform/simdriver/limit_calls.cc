@@ -25,6 +25,9 @@ constexpr std::array<std::size_t, CU_LIMIT_MAX> kAtStart = [] {
 // Plus one; 0: as at the start. All contexts share them.
 std::array<std::atomic<std::size_t>, CU_LIMIT_MAX> g_limits;
 
+constexpr auto kUnsupportedLimit =
+    static_cast<Status>(CUDA_ERROR_UNSUPPORTED_LIMIT);
+
 bool IsLimit(CUlimit limit) { return limit >= 0 && limit < CU_LIMIT_MAX; }
 
 }  // namespace
@@ -32,7 +35,7 @@ bool IsLimit(CUlimit limit) { return limit >= 0 && limit < CU_LIMIT_MAX; }
 CUresult CtxGetLimit(std::size_t* value, CUlimit limit) {
   return OnCurrentDevice([&](SimDevice&) {
     if (value == nullptr) return Status::kInvalidValue;
-    if (!IsLimit(limit)) return Status::kNotSupported;
+    if (!IsLimit(limit)) return kUnsupportedLimit;
     const std::size_t set = g_limits[limit].load(std::memory_order_relaxed);
     *value = set != 0 ? set - 1 : kAtStart[limit];
     return Status::kSuccess;
@@ -41,7 +44,7 @@ CUresult CtxGetLimit(std::size_t* value, CUlimit limit) {
 
 CUresult CtxSetLimit(CUlimit limit, std::size_t value) {
   return OnCurrentDevice([&](SimDevice&) {
-    if (!IsLimit(limit)) return Status::kNotSupported;
+    if (!IsLimit(limit)) return kUnsupportedLimit;
     if (value == ~std::size_t{0}) return Status::kInvalidValue;
     g_limits[limit].store(value + 1, std::memory_order_relaxed);
     return Status::kSuccess;

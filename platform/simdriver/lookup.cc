@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "strata/platform/simdriver/counters.h"
 #include "strata/platform/simdriver/entries.h"
@@ -141,8 +142,18 @@ std::size_t IndexOf(CUresult result) {
   return static_cast<std::size_t>(found - std::begin(kResultNames));
 }
 
-// "CUDA_ERROR_INVALID_VALUE" as "invalid value".
-std::string SentenceOf(std::string_view name) {
+constexpr std::pair<CUresult, const char*> kSentences[] = {
+#define STRATA_SIM_SENTENCE(result, text) {result, text},
+#include "strata/platform/simdriver/sentences.def"
+#undef STRATA_SIM_SENTENCE
+};
+
+// "CUDA_ERROR_DEINITIALIZED" as "deinitialized".
+std::string SentenceOf(const ResultName& row) {
+  for (const auto& [result, text] : kSentences) {
+    if (result == row.result) return text;
+  }
+  std::string_view name = row.name;
   constexpr std::string_view kError = "CUDA_ERROR_";
   constexpr std::string_view kPlain = "CUDA_";
   name.remove_prefix(name.substr(0, kError.size()) == kError ? kError.size()
@@ -158,7 +169,7 @@ const std::array<std::string, kResultCount>& Sentences() {
   static const auto* const sentences = [] {
     auto* made = new std::array<std::string, kResultCount>;
     for (std::size_t i = 0; i < kResultCount; ++i) {
-      (*made)[i] = SentenceOf(kResultNames[i].name);
+      (*made)[i] = SentenceOf(kResultNames[i]);
     }
     return made;
   }();

@@ -61,6 +61,21 @@ CUresult MemAlloc(CUdeviceptr* ptr, std::size_t bytes) {
   });
 }
 
+CUresult MemGetAddressRange(CUdeviceptr* base, std::size_t* bytes,
+                            CUdeviceptr ptr) {
+  SimDevice* device = nullptr;
+  const CUresult result = CurrentDevice(&device);
+  if (result != CUDA_SUCCESS) return result;
+  DevicePtr found = 0;
+  std::uint64_t size = 0;
+  if (device->AddressRange(ptr, &found, &size) != Status::kSuccess) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  if (base != nullptr) *base = found;
+  if (bytes != nullptr) *bytes = size;
+  return CUDA_SUCCESS;
+}
+
 CUresult MemFree(CUdeviceptr ptr) {
   return OnCurrentDevice([&](SimDevice& device) {
     SimDevice* const owner = FindProcess()->platform.OwnerOf(DevicePtr{ptr});

@@ -29,6 +29,8 @@ unsigned DriverType(MemoryType type) {
 // stand-in does not have it.
 Status PutAttribute(void* out, CUpointer_attribute attribute, DevicePtr ptr,
                     const PointerInfo& info) {
+  DevicePtr base = 0;
+  std::uint64_t bytes = 0;
   const bool on_host =
       info.type == MemoryType::kHost || info.type == MemoryType::kManaged;
   switch (attribute) {
@@ -47,6 +49,16 @@ Status PutAttribute(void* out, CUpointer_attribute attribute, DevicePtr ptr,
       return Put(out, int{info.device});
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return Put(out, false);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      if (FindProcess()
+              ->platform.sim_device(info.device)
+              .AddressRange(ptr, &base, &bytes) != Status::kSuccess) {
+        return Status::kInvalidValue;
+      }
+      return attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE
+                 ? Put(out, std::size_t{bytes})
+                 : Put(out, CUdeviceptr{base});
     default:
       return Status::kNotSupported;
   }
@@ -58,6 +70,8 @@ Status PutNothing(void* out, CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return Put(out, std::uint64_t{0});
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return Put(out, 0u);

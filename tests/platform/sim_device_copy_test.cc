@@ -301,12 +301,14 @@ class SimDevicePhantomTest : public BackedFixture {
   SimDevicePhantomTest() : BackedFixture("phantom") {}
 };
 
-TEST_F(SimDevicePhantomTest, CopiesAreCheckedAndLeaveTheHostAlone) {
+TEST_F(SimDevicePhantomTest, CopiesAreCheckedAndBringZeros) {
   const DevicePtr phantom = Scattered();
   const DevicePtr pinned = Pinned();
   std::memset(View(pinned), 7, kBytes);
   EXPECT_EQ(Copy(phantom, pinned, kBytes), kOk);
-  EXPECT_EQ(Copy(pinned, phantom, kBytes), kOk);
+  EXPECT_EQ(Copy(pinned, phantom, kBytes - 1), kOk);
+  EXPECT_EQ(View(pinned)[0], 0);
+  EXPECT_EQ(View(pinned)[kBytes - 2], 0);
   EXPECT_EQ(View(pinned)[kBytes - 1], 7);
   EXPECT_EQ(Copy(phantom, pinned, kBytes + 1), Status::kInvalidValue);
   EXPECT_EQ(Work({{phantom, 8, true}}, 1), kOk);

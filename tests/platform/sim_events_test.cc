@@ -132,5 +132,61 @@ TEST_F(SimEventsTest, LegacyStreamDoesNotWaitForANonBlockingOne) {  // T6
   EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);
 }
 
+// Records an event that keeps its time.
+Event RecordTimed(SimDevice& device, const Stream& stream) {
+  Event event;
+  EXPECT_EQ(device.EventCreate(&event, 0), Status::kSuccess);
+  EXPECT_EQ(device.EventRecord(event, stream, 0), Status::kSuccess);
+  return event;
+}
+
+TEST_F(SimEventsTest, TimeBetweenEventsIsKnownWhenBothAreComplete) {
+  const Stream stream = NewStream();
+  const Event start = RecordTimed(device(), stream);
+  Busy(stream);
+  const Event end = RecordTimed(device(), stream);
+  std::int64_t ns = 0;
+  EXPECT_EQ(device().EventElapsed(start, end, &ns), Status::kNotReady);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  EXPECT_EQ(device().EventElapsed(start, end, &ns), Status::kSuccess);
+  EXPECT_GT(ns, 0);
+  std::int64_t back = 0;
+  EXPECT_EQ(device().EventElapsed(end, start, &back), Status::kSuccess);
+  EXPECT_EQ(back, -ns);
+}
+
+TEST_F(SimEventsTest, EventsWithoutATimeHaveNoneBetweenThem) {
+  const Stream stream = NewStream();
+  const Event start = RecordTimed(device(), stream);
+  std::int64_t ns = 0;
+  EXPECT_EQ(device().EventElapsed(start, Record(stream), &ns),
+            Status::kInvalidResourceHandle);
+  Event never;
+  ASSERT_EQ(device().EventCreate(&never, 0), Status::kSuccess);
+  EXPECT_EQ(device().EventElapsed(start, never, &ns),
+            Status::kInvalidResourceHandle);
+  const Event elsewhere = RecordTimed(device(1), NewStream(0, 1));
+  EXPECT_EQ(device().EventElapsed(start, elsewhere, &ns),
+            Status::kInvalidResourceHandle);
+}
+
+TEST_F(SimEventsTest, TimedWorkTakesItsTimeBetweenEvents) {
+  Build("timed");
+  const Stream stream = NewStream();
+  const Event start = RecordTimed(device(), stream);
+  Busy(stream, 5'000'000);
+  const Event middle = RecordTimed(device(), stream);
+  Busy(stream, 7'000'000);
+  const Event end = RecordTimed(device(), stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  std::int64_t ns = 0;
+  EXPECT_EQ(device().EventElapsed(middle, end, &ns), Status::kSuccess);
+  EXPECT_GE(ns, 7'000'000);
+  EXPECT_LT(ns, 7'100'000);
+  EXPECT_EQ(device().EventElapsed(start, middle, &ns), Status::kSuccess);
+  EXPECT_GE(ns, 5'000'000);
+  EXPECT_LT(ns, 5'100'000);
+}
+
 }  // namespace
 }  // namespace strata

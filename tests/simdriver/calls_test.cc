@@ -163,6 +163,20 @@ TEST(SimDriverCallsTest, OccupancyIsNeverZero) {
   });
 }
 
+TEST(SimDriverCallsTest, ModulesComeFromFilesThatExist) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto load = STRATA_DRIVER_FUNCTION(driver, cuModuleLoad, 2000);
+    CUmodule module = nullptr;
+    EXPECT_EQ(load(&module, "/proc/self/exe"), CUDA_SUCCESS);
+    CUfunction function = nullptr;
+    EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuModuleGetFunction, 2000)(
+                  &function, module, "any"),
+              CUDA_SUCCESS);
+    EXPECT_EQ(load(&module, "/no such file"), CUDA_ERROR_FILE_NOT_FOUND);
+  });
+}
+
 TEST(SimDriverCallsTest, KernelsOfTheProgramAreWorkThatDoesNothing) {
   WithDriver([](const DriverLibrary& driver) {
     ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
@@ -287,6 +301,14 @@ TEST(SimDriverCallsTest, PointersAreDescribed) {
     EXPECT_EQ(attribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ptr),
               CUDA_SUCCESS);
     EXPECT_EQ(device, 1);
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+    EXPECT_EQ(attribute(&begin, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, ptr + 9),
+              CUDA_SUCCESS);
+    EXPECT_EQ(begin, ptr);
+    EXPECT_EQ(attribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, ptr + 9),
+              CUDA_SUCCESS);
+    EXPECT_EQ(bytes, 512u);
     CUcontext context = nullptr;
     CUcontext current = nullptr;
     EXPECT_EQ(attribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, ptr),
@@ -297,6 +319,63 @@ TEST(SimDriverCallsTest, PointersAreDescribed) {
     EXPECT_EQ(attribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                         reinterpret_cast<CUdeviceptr>(&local)),
               CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+TEST(SimDriverCallsTest, AnAddressHasARange) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    CUdeviceptr ptr = 0;
+    ASSERT_EQ(
+        STRATA_DRIVER_FUNCTION(driver, cuMemAlloc, 3020)(&ptr, 3 * kMebibyte),
+        CUDA_SUCCESS);
+    const auto range =
+        STRATA_DRIVER_FUNCTION(driver, cuMemGetAddressRange, 3020);
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+    EXPECT_EQ(range(&begin, &bytes, ptr + 2 * kMebibyte + 5), CUDA_SUCCESS);
+    EXPECT_EQ(begin, ptr);
+    EXPECT_EQ(bytes, 3 * kMebibyte);
+    EXPECT_EQ(range(&begin, nullptr, ptr + 3 * kMebibyte),
+              CUDA_ERROR_NOT_FOUND);
+  });
+}
+
+TEST(SimDriverCallsTest, EventsHaveTimes) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto create = STRATA_DRIVER_FUNCTION(driver, cuEventCreate, 2000);
+    const auto record = STRATA_DRIVER_FUNCTION(driver, cuEventRecord, 2000);
+    CUevent start = nullptr;
+    CUevent end = nullptr;
+    ASSERT_EQ(create(&start, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+    ASSERT_EQ(create(&end, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+    ASSERT_EQ(record(start, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(record(end, nullptr), CUDA_SUCCESS);
+    float ms = 0;
+    EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuEventElapsedTime, 2000)(
+                  &ms, start, end),
+              CUDA_SUCCESS);
+    EXPECT_GT(ms, 0);
+    EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuEventElapsedTime, 2000)(
+                  &ms, start, nullptr),
+              CUDA_ERROR_INVALID_HANDLE);
+  });
+}
+
+TEST(SimDriverCallsTest, ContextsKeepTheirLimits) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto get = STRATA_DRIVER_FUNCTION(driver, cuCtxGetLimit, 3010);
+    const auto set = STRATA_DRIVER_FUNCTION(driver, cuCtxSetLimit, 3010);
+    std::size_t value = 0;
+    EXPECT_EQ(get(&value, CU_LIMIT_MALLOC_HEAP_SIZE), CUDA_SUCCESS);
+    EXPECT_EQ(value, 8 * kMebibyte);
+    EXPECT_EQ(set(CU_LIMIT_MALLOC_HEAP_SIZE, 0), CUDA_SUCCESS);
+    EXPECT_EQ(get(&value, CU_LIMIT_MALLOC_HEAP_SIZE), CUDA_SUCCESS);
+    EXPECT_EQ(value, 0u);
+    EXPECT_EQ(get(&value, CU_LIMIT_MAX), CUDA_ERROR_UNSUPPORTED_LIMIT);
+    EXPECT_EQ(set(CU_LIMIT_MAX, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
   });
 }
 

@@ -2,39 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "strata/platform/simdriver/sim_driver_info.h"
 #include "strata/tests/simdriver/driver_library.h"
+#include "strata/tests/simdriver/header_matches.h"
 
 namespace strata {
 namespace {
-
-std::string TextOf(const std::string& name) {
-  std::ifstream file(std::string(STRATA_CUDA_HEADERS) + "/" + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Calls `body(match)` for each match of `pattern` in the header `name`.
-template <class Body>
-int ForEachMatch(const std::string& name, const char* pattern, Body body) {
-  const std::string text = TextOf(name);
-  const std::regex regex(pattern);
-  int count = 0;
-  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end;
-       ++at) {
-    body(*at);
-    ++count;
-  }
-  return count;
-}
 
 TEST(SimDriverLookupTest, FindsEveryFunctionOfTheTypedefs) {
   WithDriver([](const DriverLibrary& driver) {
@@ -200,6 +178,10 @@ TEST(SimDriverLookupTest, NamesResults) {
     EXPECT_STREQ(text, "CUDA_ERROR_OUT_OF_MEMORY");
     EXPECT_EQ(sentence(CUDA_ERROR_OUT_OF_MEMORY, &text), CUDA_SUCCESS);
     EXPECT_STREQ(text, "out of memory");
+    EXPECT_EQ(sentence(CUDA_SUCCESS, &text), CUDA_SUCCESS);
+    EXPECT_STREQ(text, "no error");
+    EXPECT_EQ(sentence(CUDA_ERROR_NOT_SUPPORTED, &text), CUDA_SUCCESS);
+    EXPECT_STREQ(text, "operation not supported");
     EXPECT_EQ(name(static_cast<CUresult>(998), &text),
               CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(text, nullptr);

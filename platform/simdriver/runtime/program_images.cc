@@ -49,6 +49,32 @@ void ProgramImages::AddVariable(void** handle, const void* host_variable,
   found->second->variables.push_back(host_variable);
 }
 
+void ProgramImages::AddManaged(void** handle, void** host_pointer,
+                               std::size_t bytes) {
+  std::unique_lock lock(mutex_);
+  const auto found = images_.find(handle);
+  if (found == images_.end()) return;
+  found->second->managed.emplace_back(host_pointer, bytes);
+}
+
+CUresult ProgramImages::MakeManaged(void** handle) {
+  std::vector<std::pair<void**, std::size_t>> managed;
+  {
+    std::unique_lock lock(mutex_);
+    const auto found = images_.find(handle);
+    if (found == images_.end()) return CUDA_ERROR_NOT_FOUND;
+    managed.swap(found->second->managed);
+  }
+  for (const auto& [host_pointer, bytes] : managed) {
+    CUdeviceptr made = 0;
+    const CUresult result =
+        cuMemAllocManaged(&made, bytes, CU_MEM_ATTACH_GLOBAL);
+    if (result != CUDA_SUCCESS) return result;
+    *host_pointer = reinterpret_cast<void*>(made);
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult ProgramImages::ModuleOf(const void* stub, CUmodule* module,
                                  const char** name) {
   const void* data = nullptr;

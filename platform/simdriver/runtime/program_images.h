@@ -8,6 +8,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace strata::simdriver::runtime {
@@ -26,6 +27,11 @@ class ProgramImages {
   void Remove(void** handle);
   void AddKernel(void** handle, const void* stub, const char* name);
   void AddVariable(void** handle, const void* host_variable, std::size_t bytes);
+  // A variable of managed memory: `*host_pointer` is to be its address.
+  void AddManaged(void** handle, void** host_pointer, std::size_t bytes);
+
+  // Allocates the managed variables of the image that have no memory yet.
+  CUresult MakeManaged(void** handle);
 
   // The function of the driver for the kernel of `stub`. `stub` may be such a
   // function, too.
@@ -47,6 +53,7 @@ class ProgramImages {
     CUmodule module = nullptr;  // null before the first use
     std::vector<const void*> stubs;
     std::vector<const void*> variables;
+    std::vector<std::pair<void**, std::size_t>> managed;  // without memory
   };
   struct Kernel {
     Image* image = nullptr;

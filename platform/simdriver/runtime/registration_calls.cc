@@ -52,12 +52,17 @@ void RegisterVar(void** handle, char* host_variable, char*, const char*, int,
   Images().AddVariable(handle, host_variable, bytes);
 }
 
-void RegisterManagedVar(void** handle, void** host_variable, char*, const char*,
+void RegisterManagedVar(void** handle, void** host_pointer, char*, const char*,
                         int, std::size_t bytes, int, int) {
-  Images().AddVariable(handle, host_variable, bytes);
+  Images().AddManaged(handle, host_pointer, bytes);
 }
 
-char InitModule(void**) { return 1; }
+// Before the host first uses a managed variable of the image.
+char InitModule(void** handle) {
+  const cudaError_t error =
+      WithContext([&] { return Images().MakeManaged(handle); });
+  return error == cudaSuccess ? 1 : 0;
+}
 
 unsigned PushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes,
                                CUstream_st* stream) {

@@ -241,6 +241,15 @@ class HelperTest(Files):
         self.assertEqual((done.returncode, done.stdout), (127, ""))
         self.assertIn(str(library), done.stderr)
 
+    def test_exports_the_names_of_its_library_alone(self):
+        prefixes = {"nccl": "nccl", "cudnn": "cudnn", "nvml": "nvml", "audit": "la_"}
+        for name, prefix in prefixes.items():
+            library = read_library(HELPERS / f"libstrata_sim_{name}.so")
+            exports = [one for one in library.exports if not one.startswith("_")]
+            self.assertNotEqual(exports, [])
+            self.assertEqual([one for one in exports if not one.startswith(prefix)], [])
+            self.assertEqual([one for one in library.needed if "strata" in one or "cuda" in one], [])
+
     def test_rank_without_peers_knows_its_number(self):
         nccl = ctypes.CDLL(str(HELPERS / "libstrata_sim_nccl.so"))
         whole, part, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()

@@ -25,4 +25,12 @@ function(strata_sim_libraries)
   strata_sim_helper(strata_sim_nvml strata_sim_nvml "nvml*" ${folder}/nvml.cc
                     ${folder}/../driver_options.cc)
   target_link_libraries(strata_sim_nvml PRIVATE strata_platform_api strata_sim_parts ${CMAKE_DL_LIBS})
+
+  # All that runs a program without a GPU.
+  add_custom_target(strata_sim)
+  foreach(part IN ITEMS driver runtime audit nccl cudnn nvml)
+    if(TARGET strata_sim_${part})
+      add_dependencies(strata_sim strata_sim_${part})
+    endif()
+  endforeach()
 endfunction()

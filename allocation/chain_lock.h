@@ -6,7 +6,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/remote_frees.h"
-#include "strata/platform/biased_lock.h"
+#include "strata/platform/locks/biased_lock.h"
 
 namespace strata {
 

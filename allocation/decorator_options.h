@@ -7,7 +7,7 @@
 #include <string>
 
 #include "strata/allocation/chain_stream.h"
-#include "strata/platform/clock.h"
+#include "strata/platform/host/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 

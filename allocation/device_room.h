@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "strata/platform/device.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/stats.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

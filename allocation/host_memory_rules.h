@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/platform/host_system.h"
+#include "strata/platform/host/host_system.h"
 #include "strata/platform/place.h"
 
 namespace strata {

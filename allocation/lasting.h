@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "strata/allocation/chain_lock.h"
-#include "strata/platform/fork_lock.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/fork_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

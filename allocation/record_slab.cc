@@ -3,7 +3,7 @@
 #include <mutex>
 #include <new>
 
-#include "strata/platform/huge_pages.h"
+#include "strata/platform/host/huge_pages.h"
 
 namespace strata {
 

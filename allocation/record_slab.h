@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/fork_lock.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/fork_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

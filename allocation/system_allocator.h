@@ -8,7 +8,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/status.h"
 
 namespace strata {

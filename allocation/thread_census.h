@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <mutex>
 
-#include "strata/platform/fork_lock.h"
-#include "strata/platform/initial_exec.h"
+#include "strata/platform/host/initial_exec.h"
+#include "strata/platform/locks/fork_lock.h"
 
 namespace strata {
 

@@ -19,7 +19,7 @@
 #include "strata/allocation/usage.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/factory_registry.h"
 #include "strata/strategy/pooling_strategy.h"
 

@@ -25,8 +25,8 @@
 #include "strata/facade/tf_environment.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/facade/usage_log.h"
-#include "strata/platform/clock.h"
 #include "strata/platform/function_ref.h"
+#include "strata/platform/host/clock.h"
 #include "strata/platform/registry.h"
 
 namespace strata {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "strata/platform/initial_exec.h"
+#include "strata/platform/host/initial_exec.h"
 #include "strata/platform/place.h"
 
 namespace strata {

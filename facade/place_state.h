@@ -30,8 +30,8 @@
 #include "strata/facade/key_table.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
-#include "strata/platform/clock.h"
 #include "strata/platform/function_ref.h"
+#include "strata/platform/host/clock.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

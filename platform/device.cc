@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "strata/platform/clock.h"
+#include "strata/platform/host/clock.h"
 
 namespace strata {
 

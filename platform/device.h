@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/platform/call_record.h"
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"

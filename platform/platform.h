@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "strata/platform/host_system.h"
+#include "strata/platform/host/host_system.h"
 
 namespace strata {
 

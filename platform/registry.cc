@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 
 namespace strata {
 

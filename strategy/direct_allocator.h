@@ -10,7 +10,7 @@
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

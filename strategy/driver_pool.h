@@ -15,7 +15,7 @@
 #include "strata/allocation/streams/side_streams.h"
 #include "strata/platform/device.h"
 #include "strata/platform/function_ref.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

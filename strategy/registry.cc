@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strata/platform/fork_lock.h"
+#include "strata/platform/locks/fork_lock.h"
 #include "strata/strategy/stream_view.h"
 
 namespace strata {

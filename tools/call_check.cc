@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/platform/check/call_trace_reader.h"
 #include "strata/platform/check/hazard_checker.h"
 #include "strata/platform/quoted.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/tools/line_reader.h"
 
 namespace strata {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strata/platform/sim/device_memory.h"
-#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/sim/memory/frame_table.h"
 #include "strata/tools/recordings.h"
 #include "strata/tools/replay.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/platform/device_work.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/block_checker.h"
 #include "strata/tools/interrupt.h"
 #include "strata/tools/peers/registry.h"

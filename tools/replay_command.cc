@@ -14,7 +14,7 @@
 #include "strata/facade/flags.h"
 #include "strata/facade/tf_environment.h"
 #include "strata/platform/function_ref.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
 #include "strata/tools/peers/registry.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/device_call.h"
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/calls/device_call.h"
+#include "strata/platform/sim/device/sim_device.h"
 
 namespace strata {
 

@@ -8,7 +8,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/auto_strategy.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/recordings.h"
 
 namespace strata {

@@ -10,7 +10,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/visitor.h"
 #include "strata/platform/function_ref.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

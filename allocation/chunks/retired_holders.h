@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "strata/allocation/chunk_holder.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

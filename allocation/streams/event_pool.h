@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "strata/platform/device.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

@@ -6,7 +6,7 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

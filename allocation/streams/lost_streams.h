@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

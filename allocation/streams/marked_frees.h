@@ -11,7 +11,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/stream_timeline.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

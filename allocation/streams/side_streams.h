@@ -7,7 +7,7 @@
 
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/device.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

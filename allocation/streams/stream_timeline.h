@@ -12,7 +12,7 @@
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/allocation/streams/lost_streams.h"
 #include "strata/platform/device.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

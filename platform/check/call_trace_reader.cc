@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/platform/quoted.h"
 
 namespace strata {

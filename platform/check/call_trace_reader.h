@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/platform/check/capture_model.h"
 #include "strata/platform/check/happens_before.h"
 #include "strata/platform/check/hazard_log.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/platform/check/hazard_checker.h"
 
 namespace strata {

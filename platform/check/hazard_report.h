@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 
 namespace strata {
 

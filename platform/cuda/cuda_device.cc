@@ -7,7 +7,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_platform.h"
 #include "strata/platform/cuda/cuda_types.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 namespace {

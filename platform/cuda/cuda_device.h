@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/platform/cuda/cuda_context.h"
 #include "strata/platform/cuda/cuda_driver.h"
 #include "strata/platform/device.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/memory/device_memory.h"
 #include "strata/platform/simdriver/stream_list.h"
 
 namespace strata::simdriver {

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/simdriver/entries.h"
 #include "strata/platform/simdriver/process.h"
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "strata/platform/sim/option_text.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
+#include "strata/platform/sim/faults/option_text.h"
 
 namespace strata::simdriver {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/simdriver/driver_options.h"
 #include "strata/platform/status.h"
 

@@ -16,7 +16,7 @@
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/buddy/buddy_source.h"
 #include "strata/strategy/idle_chunks.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
 #include "strata/strategy/exact_index.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 
 namespace strata {

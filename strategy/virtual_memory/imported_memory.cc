@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {

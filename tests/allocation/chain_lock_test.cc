@@ -15,7 +15,7 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/remote_frees.h"
-#include "strata/platform/process_barrier.h"
+#include "strata/platform/locks/process_barrier.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/allocation/hit_state.h"
-#include "strata/platform/process_barrier.h"
+#include "strata/platform/locks/process_barrier.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

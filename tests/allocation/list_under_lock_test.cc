@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

@@ -11,8 +11,8 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/device_allocator.h"
 #include "strata/allocation/registry.h"
-#include "strata/platform/call_record.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/platform/huge_pages.h"
+#include "strata/platform/host/huge_pages.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

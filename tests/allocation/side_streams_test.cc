@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

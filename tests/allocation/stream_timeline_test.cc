@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/platform/call_record.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/sim/device/sim_platform.h"
 
 namespace strata {
 namespace {

@@ -14,7 +14,7 @@
 #include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/call_record.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/device_fixture.h"
 #include "strata/tests/testing/random_program.h"
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "strata/platform/sim/fault_injector.h"
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/faults/fault_injector.h"
 #include "strata/tests/testing/faulted_state.h"
 #include "strata/tests/testing/virtual_memory_fixture.h"
 

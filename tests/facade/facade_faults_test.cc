@@ -12,7 +12,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {

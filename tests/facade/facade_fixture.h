@@ -14,9 +14,9 @@
 
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/platform/device_call.h"
-#include "strata/platform/sim/sim_device.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/calls/device_call.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
 
 namespace strata {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
+#include "strata/platform/calls/host_hand_over.h"
 #include "strata/platform/check/hazard_monitor.h"
-#include "strata/platform/host_hand_over.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

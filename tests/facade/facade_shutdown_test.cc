@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/pool_place.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "strata/allocation/error.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 
 namespace strata {
 namespace {

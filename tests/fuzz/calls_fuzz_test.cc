@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/tests/fuzz/read_any.h"
 #include "strata/tests/testing/stress_settings.h"
 

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/address_lane.h"
+#include "strata/platform/sim/memory/address_lane.h"
 
 #include <gtest/gtest.h>
 

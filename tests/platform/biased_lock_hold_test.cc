@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-#include "strata/platform/biased_lock.h"
-#include "strata/platform/process_barrier.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/biased_lock.h"
+#include "strata/platform/locks/process_barrier.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/platform/own_lock.h"
 
 namespace strata {

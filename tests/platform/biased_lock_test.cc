@@ -1,4 +1,4 @@
-#include "strata/platform/biased_lock.h"
+#include "strata/platform/locks/biased_lock.h"
 
 #include <gtest/gtest.h>
 

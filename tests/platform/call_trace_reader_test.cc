@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

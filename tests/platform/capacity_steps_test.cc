@@ -1,4 +1,4 @@
-#include "strata/platform/sim/capacity_steps.h"
+#include "strata/platform/sim/faults/capacity_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/memory/frame_table.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/platform/clock.h"
+#include "strata/platform/host/clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/sim/faults/cost_table.h"
 
 #include <gtest/gtest.h>
 

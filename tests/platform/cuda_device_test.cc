@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/platform/cuda/cuda_platform.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/platform/fake_cuda_driver.h"
 
 namespace strata {

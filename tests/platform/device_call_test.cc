@@ -1,4 +1,4 @@
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 
 #include <gtest/gtest.h>
 

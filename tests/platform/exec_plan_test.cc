@@ -1,4 +1,4 @@
-#include "strata/platform/sim/exec_plan.h"
+#include "strata/platform/sim/graphs/exec_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "strata/platform/sim/stream_order.h"
+#include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

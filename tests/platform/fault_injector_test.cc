@@ -1,4 +1,4 @@
-#include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/faults/fault_injector.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Descriptors of a device's memory for other platforms, here in one process.
 
-#include "strata/platform/sim/frame_exports.h"
+#include "strata/platform/sim/bytes/frame_exports.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/platform/virtual_fixture.h"
 #include "strata/tests/testing/statuses.h"
 

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/frame_store.h"
+#include "strata/platform/sim/bytes/frame_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/memory/frame_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // FreeBlocks compared with one ordered set.
 
-#include "strata/platform/sim/free_blocks.h"
+#include "strata/platform/sim/pools/free_blocks.h"
 
 #include <gtest/gtest.h>
 

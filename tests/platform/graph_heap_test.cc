@@ -1,4 +1,4 @@
-#include "strata/platform/sim/graph_heap.h"
+#include "strata/platform/sim/graphs/graph_heap.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/memory/frame_table.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "strata/platform/host_system.h"
+#include "strata/platform/host/host_system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 
 namespace strata {
 namespace {

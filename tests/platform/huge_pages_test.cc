@@ -1,4 +1,4 @@
-#include "strata/platform/huge_pages.h"
+#include "strata/platform/host/huge_pages.h"
 
 #include <gtest/gtest.h>
 

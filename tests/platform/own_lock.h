@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "strata/platform/biased_lock.h"
+#include "strata/platform/locks/biased_lock.h"
 
 namespace strata {
 

@@ -1,7 +1,7 @@
 // PoolBlocks compared with an implementation that visits every block for each
 // answer.
 
-#include "strata/platform/sim/pool_blocks.h"
+#include "strata/platform/sim/pools/pool_blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/pools/pool_space.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Rules P9, P11 and P12 of cuda_semantics.md §3.
 
-#include "strata/platform/sim/pool_table.h"
+#include "strata/platform/sim/pools/pool_table.h"
 
 #include "strata/tests/platform/stream_pool_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "strata/platform/process_barrier.h"
+#include "strata/platform/locks/process_barrier.h"
 
 #include <gtest/gtest.h>
 #include <linux/membarrier.h>

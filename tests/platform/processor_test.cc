@@ -1,4 +1,4 @@
-#include "strata/platform/processor.h"
+#include "strata/platform/host/processor.h"
 
 #include <gtest/gtest.h>
 

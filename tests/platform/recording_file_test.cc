@@ -1,4 +1,4 @@
-#include "strata/platform/recording_file.h"
+#include "strata/platform/host/recording_file.h"
 
 #include <gtest/gtest.h>
 

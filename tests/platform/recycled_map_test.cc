@@ -1,6 +1,6 @@
 // RecycledMap compared with a map.
 
-#include "strata/platform/sim/recycled_map.h"
+#include "strata/platform/sim/memory/recycled_map.h"
 
 #include <gtest/gtest.h>
 

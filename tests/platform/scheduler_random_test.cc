@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/scheduler.h"
+#include "strata/platform/sim/streams/scheduler.h"
 
 namespace strata {
 namespace {

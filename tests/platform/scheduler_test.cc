@@ -1,4 +1,4 @@
-#include "strata/platform/sim/scheduler.h"
+#include "strata/platform/sim/streams/scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "strata/platform/sim/cost_table.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
+#include "strata/platform/sim/faults/cost_table.h"
 #include "strata/tests/platform/sim_calls.h"
 #include "strata/tests/platform/sim_fixture.h"
 

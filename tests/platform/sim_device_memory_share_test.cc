@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <set>
 
-#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tests/platform/virtual_fixture.h"
 #include "strata/tests/testing/statuses.h"
 

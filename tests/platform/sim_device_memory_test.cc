@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tests/platform/sim_fixture.h"
 
 namespace strata {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "strata/platform/sim/cost_table.h"
-#include "strata/platform/sim/pool_space.h"
-#include "strata/platform/sim/stream_pool.h"
+#include "strata/platform/sim/faults/cost_table.h"
+#include "strata/platform/sim/pools/pool_space.h"
+#include "strata/platform/sim/pools/stream_pool.h"
 #include "strata/tests/platform/sim_pools_fixture.h"
 
 namespace strata {

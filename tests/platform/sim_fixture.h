@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "strata/platform/platform_options.h"
-#include "strata/platform/sim/frame_table.h"
-#include "strata/platform/sim/sim_device.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
+#include "strata/platform/sim/memory/frame_table.h"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/frame_store.h"
+#include "strata/platform/sim/bytes/frame_store.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include "strata/platform/check/call_trace_reader.h"
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/platform/registry.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/hazard_oracle.h"
 #include "strata/tests/testing/hazard_player.h"
 #include "strata/tests/testing/hazard_program.h"

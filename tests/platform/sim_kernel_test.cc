@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strata/platform/check/hazard_monitor.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/statuses.h"
 
 namespace strata {

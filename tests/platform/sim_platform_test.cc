@@ -1,4 +1,4 @@
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tests/platform/sim_fixture.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "strata/platform/sim/frame_store.h"
+#include "strata/platform/sim/bytes/frame_store.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
 
 namespace strata {

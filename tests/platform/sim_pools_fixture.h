@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/stream_pool.h"
+#include "strata/platform/sim/pools/stream_pool.h"
 #include "strata/tests/platform/sim_fixture.h"
 
 namespace strata {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "strata/platform/device_work.h"
-#include "strata/platform/sim/sim_device.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/platform/sim_fixture.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "strata/platform/device_work.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/platform/sim_fixture.h"
 #include "strata/tests/testing/statuses.h"
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/platform/sim/cost_table.h"
-#include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/faults/cost_table.h"
+#include "strata/platform/sim/faults/fault_injector.h"
 #include "strata/tests/platform/sim_calls.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
 

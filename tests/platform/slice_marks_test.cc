@@ -1,6 +1,6 @@
 // SliceMarks compared with a set.
 
-#include "strata/platform/sim/slice_marks.h"
+#include "strata/platform/sim/pools/slice_marks.h"
 
 #include <gtest/gtest.h>
 

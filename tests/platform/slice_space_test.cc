@@ -1,4 +1,4 @@
-#include "strata/platform/sim/slice_space.h"
+#include "strata/platform/sim/memory/slice_space.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/device_memory.h"
-#include "strata/platform/sim/pool_table.h"
-#include "strata/platform/sim/stream_pool.h"
+#include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/sim/pools/pool_table.h"
+#include "strata/platform/sim/pools/stream_pool.h"
 #include "strata/platform/stream.h"
 #include "strata/tests/platform/fake_stream_order.h"
 

@@ -1,6 +1,6 @@
 // Rules P1-P8 of cuda_semantics.md §3, against streams that the test runs.
 
-#include "strata/platform/sim/stream_pool.h"
+#include "strata/platform/sim/pools/stream_pool.h"
 
 #include <cstddef>
 #include <limits>

@@ -1,12 +1,12 @@
 // Timed progress, with the device's own clock: CallRecord::time_ns.
-#include "strata/platform/sim/timed_progress.h"
+#include "strata/platform/sim/streams/timed_progress.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/sim/faults/cost_table.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
 
 namespace strata {

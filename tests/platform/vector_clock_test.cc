@@ -1,4 +1,4 @@
-#include "strata/platform/sim/vector_clock.h"
+#include "strata/platform/sim/streams/vector_clock.h"
 
 #include <gtest/gtest.h>
 

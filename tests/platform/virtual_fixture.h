@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/virtual_memory.h"
+#include "strata/platform/sim/memory/virtual_memory.h"
 #include "strata/tests/platform/sim_fixture.h"
 
 namespace strata {

@@ -1,7 +1,7 @@
 // The page table of the simulated devices compared with a model of single
 // pages.
 
-#include "strata/platform/sim/virtual_memory.h"
+#include "strata/platform/sim/memory/virtual_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/sim/device_memory.h"
-#include "strata/platform/sim/host_views.h"
-#include "strata/platform/sim/physical_memory.h"
+#include "strata/platform/sim/bytes/host_views.h"
+#include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/tests/testing/statuses.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/simdriver/driver_library.h"
 
 namespace strata {

@@ -15,8 +15,8 @@
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/platform/sim/sim_device.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

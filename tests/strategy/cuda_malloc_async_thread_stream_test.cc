@@ -1,5 +1,5 @@
 // cuda_malloc_async on a thread's own default stream, which no other thread can
-// name (platform/README.md): frees of other threads wait for that thread.
+// name (platform/cuda/README.md): frees of other threads wait for that thread.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

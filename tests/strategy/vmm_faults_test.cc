@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/tests/strategy/vmm_fixture.h"
 
 namespace strata {

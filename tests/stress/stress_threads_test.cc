@@ -16,7 +16,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/live_ranges.h"
 #include "strata/tests/testing/stress_settings.h"

@@ -12,7 +12,7 @@
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
 #include "strata/platform/platform.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/device_config.h"
 
 // Skips the test, with the reason, unless `condition` holds.

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
 
 namespace strata {
 

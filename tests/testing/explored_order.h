@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "strata/platform/call_record.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

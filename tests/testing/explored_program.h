@@ -12,7 +12,7 @@
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/capture_guard.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/explored_order.h"
 
 namespace strata {

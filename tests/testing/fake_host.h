@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/platform/host_system.h"
+#include "strata/platform/host/host_system.h"
 
 namespace strata {
 

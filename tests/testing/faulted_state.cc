@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <sstream>
 
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
 
 namespace strata {
 

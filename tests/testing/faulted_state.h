@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/stream.h"
 #include "strata/tests/testing/heap_call_counter.h"
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "strata/platform/sim/host_function_scope.h"
+#include "strata/platform/sim/streams/host_function_scope.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

@@ -2,7 +2,7 @@
 #define STRATA_TESTS_TESTING_FAULTING_DEVICE_H_
 
 #include "strata/platform/device.h"
-#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/device/sim_device.h"
 #include "strata/tests/testing/faulted_state.h"
 
 namespace strata {

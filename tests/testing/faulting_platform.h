@@ -6,7 +6,7 @@
 
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/faulted_state.h"
 #include "strata/tests/testing/faulting_device.h"
 

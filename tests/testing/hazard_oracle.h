@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 
 namespace strata {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
 #include "strata/platform/platform.h"

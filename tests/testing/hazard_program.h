@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 
 namespace strata {
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/platform/check/hazard_checker.h"
 #include "strata/tests/testing/hazard_oracle.h"
 

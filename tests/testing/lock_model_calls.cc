@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/platform/biased_lock_core.h"
+#include "strata/platform/locks/biased_lock_core.h"
 
 namespace strata::lock_model {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "strata/platform/device.h"
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

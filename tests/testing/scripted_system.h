@@ -14,7 +14,7 @@
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/system_allocator.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

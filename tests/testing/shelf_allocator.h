@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/decorator.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 

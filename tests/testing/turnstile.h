@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "strata/platform/clock.h"
+#include "strata/platform/host/clock.h"
 
 namespace strata {
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "strata/platform/process_barrier.h"
-#include "strata/platform/processor.h"
+#include "strata/platform/host/processor.h"
+#include "strata/platform/locks/process_barrier.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/tools/command_line_fixture.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "strata/platform/call_trace.h"
+#include "strata/platform/calls/call_trace.h"
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/trace_reader.h"
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/call_record.h"
+#include "strata/platform/calls/call_record.h"
 #include "strata/platform/platform_options.h"
-#include "strata/platform/sim/sim_device.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata {

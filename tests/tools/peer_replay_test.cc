@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/tools/command.h"
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tests/tools/trace_text.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/sim/faults/cost_table.h"
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tests/tools/trace_text.h"
 #include "strata/tools/fit.h"

@@ -15,8 +15,8 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/device.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/platform.h"
-#include "strata/platform/spin_lock.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata {

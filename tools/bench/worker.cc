@@ -15,7 +15,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/platform/registry.h"
-#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/cores.h"
 #include "strata/tools/bench/round_length.h"

@@ -35,8 +35,8 @@ endfunction()
 
 # The headers of a platform that is not built may need missing libraries.
 strata_header_check(platform platform GLOB)
-foreach(platform IN LISTS STRATA_PLATFORMS)
-  strata_header_check(platform platform/${platform} GLOB)
+foreach(folder IN LISTS STRATA_PLATFORMS ITEMS calls check host locks)
+  strata_header_check(platform platform/${folder} GLOB_RECURSE)
 endforeach()
 if(STRATA_PLATFORM_CUDA)
   target_link_libraries(strata_platform_cuda_header_check PRIVATE CUDA::toolkit)

@@ -100,11 +100,11 @@ function(strata_platforms variable table)
 endfunction()
 
 # strata_platform_sources(<variable> <folder>...): the sources of these folders
-# of platform/.
+# of platform/ and of their subfolders.
 function(strata_platform_sources variable)
   set(sources)
   foreach(name IN LISTS ARGN)
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/platform/${name}/*.cc)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/platform/${name}/*.cc)
     if(NOT found)
       message(FATAL_ERROR "platform/${name}/ has no *.cc")
     endif()
@@ -113,16 +113,15 @@ function(strata_platform_sources variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# strata_check_table(<table> <macro>...): checks that every name in the table has
-# its <name>_allocator.cc next to it, or in a folder <name>. So a missing file is
-# reported here and not as an undefined symbol by the linker.
-function(strata_check_table table)
+# strata_check_table(<table> <folder> <macro>...): checks that every name in the
+# table has its <name>_allocator.cc in the folder or in a subfolder. So a missing
+# file is reported here and not as an undefined symbol by the linker.
+function(strata_check_table table folder)
   strata_read_table(names ${table} ${ARGN})
-  cmake_path(GET table PARENT_PATH folder)
+  file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   foreach(name IN LISTS names)
-    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}_allocator.cc AND
-       NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}/${name}_allocator.cc)
-      message(FATAL_ERROR "${table} names ${name}, but ${folder}/${name}_allocator.cc is missing")
+    if(NOT "${sources}" MATCHES "/${name}_allocator\\.cc(;|$)")
+      message(FATAL_ERROR "${table} names ${name}, but ${folder}/ has no ${name}_allocator.cc")
     endif()
   endforeach()
 endfunction()

@@ -114,7 +114,7 @@ function(strata_sim_driver)
   # may have the rest, which is another library to this one.
   add_library(strata_sim_parts STATIC $<TARGET_OBJECTS:strata_platform>)
   set_target_properties(strata_sim_parts PROPERTIES LINKER_LANGUAGE CXX)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/calls/*.cc)
   add_library(strata_sim_driver SHARED ${sources})
   strata_target_defaults(strata_sim_driver)
   target_include_directories(strata_sim_driver PRIVATE ${PROJECT_BINARY_DIR}/generated)

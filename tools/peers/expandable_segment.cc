@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata {

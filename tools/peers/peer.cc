@@ -5,7 +5,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/failure.h"
-#include "strata/platform/device_call.h"
+#include "strata/platform/calls/device_call.h"
 #include "strata/platform/place.h"
 
 namespace strata {

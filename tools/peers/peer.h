@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/calls/device_call.h"
 #include "strata/platform/device.h"
-#include "strata/platform/device_call.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"

@@ -1,0 +1,13 @@
+#include "strata/platform/sim/device/fatal.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace strata {
+
+void SimFatal(const std::string& message) {
+  std::fprintf(stderr, "strata sim: %s\n", message.c_str());
+  std::abort();
+}
+
+}  // namespace strata

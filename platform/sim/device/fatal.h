@@ -1,0 +1,16 @@
+#ifndef STRATA_PLATFORM_SIM_DEVICE_FATAL_H_
+#define STRATA_PLATFORM_SIM_DEVICE_FATAL_H_
+
+#include <string>
+
+#include "strata/platform/require_cxx20.h"
+
+namespace strata {
+
+// Writes "strata sim: <message>" to stderr and aborts. For errors of the
+// calling code that no Status may hide.
+[[noreturn]] void SimFatal(const std::string& message);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_DEVICE_FATAL_H_

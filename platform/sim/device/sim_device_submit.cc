@@ -1,0 +1,130 @@
+// Submission of copies and fills of the simulated device. Their checks and
+// effects are in sim_device_copy.cc.
+//
+// A device cannot access pageable host memory, so a driver copies through its
+// own memory (cuda_semantics.md H6). A pageable source is read at the call, if
+// the target stores bytes. A copy to pageable memory is complete when the call
+// returns. A captured copy reads and writes pageable memory at each replay.
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_device_run.h"
+#include "strata/platform/sim/device/sim_platform.h"
+#include "strata/platform/sim/faults/cost_table.h"
+#include "strata/platform/sim/memory/address_space.h"
+
+namespace strata {
+namespace {
+
+using When = AddressSpace::When;
+
+When WhenSubmitted(const SimCapture* capture) {
+  return capture == nullptr ? When::kSubmitted : When::kCaptured;
+}
+
+std::uint64_t CopyCostNs(DevicePtr target, DevicePtr source,
+                         std::size_t bytes) {
+  const bool on_device =
+      target >= kDeviceWindowBegin && source >= kDeviceWindowBegin;
+  return OperationCostNs(
+      on_device ? OperationKind::kCopyOnDevice : OperationKind::kCopyWithHost,
+      bytes);
+}
+
+}  // namespace
+
+Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
+                              std::size_t bytes, Stream stream) {
+  CallRecord call;
+  call.call = DeviceCall::kMemcpyAsync;
+  call.ptr = target;
+  call.bytes = bytes;
+  call.value = source;
+  return Run(stream, call, [&](CallRecord* seen) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    if (bytes == 0) return Status::kSuccess;
+    SimCapture* capture = CaptureOf(stream);
+    const Status status =
+        CheckCopy(WhenSubmitted(capture), target, source, bytes);
+    if (status != Status::kSuccess) return status;
+    if (capture != nullptr) {
+      return AddNode(capture, stream, CopyCostNs(target, source, bytes),
+                     CopyAction{target, source, bytes, OwnerOfMemory(target),
+                                OwnerOfMemory(source)},
+                     seen);
+    }
+    return SubmitCopy(target, source, bytes, stream, &lock);
+  });
+}
+
+Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
+                              Stream stream) {
+  CallRecord call;
+  call.call = DeviceCall::kMemsetAsync;
+  call.ptr = ptr;
+  call.bytes = bytes;
+  call.value = static_cast<unsigned char>(value);
+  return Run(stream, call, [&](CallRecord* seen) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    if (bytes == 0) return Status::kSuccess;
+    SimCapture* capture = CaptureOf(stream);
+    const Status status = CheckFill(WhenSubmitted(capture), ptr, bytes);
+    if (status != Status::kSuccess) return status;
+    const std::uint64_t cost_ns = OperationCostNs(OperationKind::kFill, bytes);
+    if (capture != nullptr) {
+      return AddNode(capture, stream, cost_ns,
+                     FillAction{ptr, value, bytes, OwnerOfMemory(ptr)}, seen);
+    }
+    Submit(
+        stream, cost_ns, [=, this] { return ExecuteFill(ptr, value, bytes); },
+        &lock);
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
+                             std::size_t bytes, const Stream& stream,
+                             SimLock* lock) {
+  const AddressSpace& space = platform_->address_space();
+  const bool to_pageable = space.IsPageable(target, bytes);
+  const bool keeps = target < kDeviceWindowBegin || !caps_.phantom_memory;
+  std::shared_ptr<char[]> staged;
+  // Work that is complete when the call returns reads the source directly.
+  if (space.IsPageable(source, bytes) && !to_pageable && keeps &&
+      !scheduler_.RunsAtOnce()) {
+    staged.reset(new (std::nothrow) char[bytes]);
+    if (staged == nullptr) return Status::kMemoryAllocation;
+    std::memcpy(staged.get(), reinterpret_cast<const char*>(source), bytes);
+  }
+  Submit(
+      stream, CopyCostNs(target, source, bytes),
+      [=, this] {
+        const DevicePtr from = staged == nullptr
+                                   ? source
+                                   : reinterpret_cast<DevicePtr>(staged.get());
+        return ExecuteCopy(target, from, bytes);
+      },
+      lock);
+  if (!to_pageable) return Status::kSuccess;
+  scheduler_.AwaitStream(stream, lock);
+  return sticky_error();
+}
+
+int SimDevice::OwnerOfMemory(DevicePtr ptr) const {
+  const PointerInfo info = platform_->address_space().Describe(ptr);
+  return info.type == MemoryType::kDevice ? info.device : -1;
+}
+
+Status SimDevice::AwaitBeforeFree(SimLock* lock) {
+  if (scheduler_.PendingCount(ordinal_) != 0 &&
+      platform_->free_policy().Waits()) {
+    scheduler_.AwaitDevice(ordinal_, lock);
+  }
+  return sticky_error();
+}
+
+}  // namespace strata

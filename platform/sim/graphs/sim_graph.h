@@ -1,0 +1,52 @@
+#ifndef STRATA_PLATFORM_SIM_GRAPHS_SIM_GRAPH_H_
+#define STRATA_PLATFORM_SIM_GRAPHS_SIM_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/graphs/graph_action.h"
+#include "strata/platform/sim/graphs/node_set.h"
+
+namespace strata {
+
+// A node of a graph, and its predecessors.
+struct SimNode {
+  GraphNode handle;
+  int device = 0;
+  std::uint64_t cost_ns = 0;
+  GraphAction action;
+  std::vector<NodeIndex> predecessors;  // the edges; ascending, unique
+  NodeSet ancestors;
+};
+
+// Work and its order, to be instantiated; the result of a capture.
+//
+// Model: nodes are only added, each after the nodes that it depends on.
+// Threads: externally synchronised.
+// Cost: Add joins the ancestors of the predecessors.
+class SimGraph {
+ public:
+  // `predecessors` may contain duplicates.
+  NodeIndex Add(SimNode node, std::vector<NodeIndex> predecessors);
+  // Removes all nodes from `count` on.
+  void Truncate(std::size_t count) { nodes_.resize(count); }
+
+  const std::vector<SimNode>& nodes() const { return nodes_; }
+  // True if `node` is in `later` or an ancestor of a node in it.
+  bool IsBefore(NodeIndex node, const std::vector<NodeIndex>& later) const;
+  // True if the nodes have the same kinds, order and edges as the nodes of
+  // `other`, and copies and fills use the same devices. An update of an
+  // instantiated graph requires this.
+  bool IsLike(const SimGraph& other) const;
+  // True if any node allocates or frees.
+  bool HasMemoryNodes() const;
+
+ private:
+  std::vector<SimNode> nodes_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_GRAPHS_SIM_GRAPH_H_

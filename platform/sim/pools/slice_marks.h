@@ -1,0 +1,54 @@
+#ifndef STRATA_PLATFORM_SIM_POOLS_SLICE_MARKS_H_
+#define STRATA_PLATFORM_SIM_POOLS_SLICE_MARKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/platform/require_cxx20.h"
+
+namespace strata {
+
+// A mark for each slice of a memory range.
+//
+// Model: one bit per slice in words, and a second row with one bit per word
+//   that is not 0.
+// Threads: externally synchronised.
+// Memory: one bit per slice.
+class SliceMarks {
+ public:
+  explicit SliceMarks(std::size_t slices);
+
+  void Set(std::size_t slice) {
+    words_[slice / kBits] |= Bit(slice);
+    used_[slice / kBits / kBits] |= Bit(slice / kBits);
+  }
+  void Clear(std::size_t slice) {
+    words_[slice / kBits] &= ~Bit(slice);
+    if (words_[slice / kBits] == 0) {
+      used_[slice / kBits / kBits] &= ~Bit(slice / kBits);
+    }
+  }
+  // The last mark at or below `slice`; there is one. Cost: O(slices in between
+  // / 4096).
+  std::size_t LastUpTo(std::size_t slice) const;
+
+ private:
+  using Word = std::uint64_t;
+  static constexpr std::size_t kBits = 64;
+
+  static Word Bit(std::size_t index) { return Word{1} << (index % kBits); }
+  // The bits of `word` up to bit `index`.
+  static Word UpTo(Word word, std::size_t index) {
+    const Word bit = Bit(index);
+    return word & (bit | (bit - 1));
+  }
+  static std::size_t Highest(Word word);
+
+  std::vector<Word> words_;
+  std::vector<Word> used_;  // words that are not 0
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_POOLS_SLICE_MARKS_H_

@@ -1,0 +1,57 @@
+#ifndef STRATA_PLATFORM_SIM_STREAMS_EVENT_TABLE_H_
+#define STRATA_PLATFORM_SIM_STREAMS_EVENT_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "strata/platform/sim/streams/stream_set.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The device that created an event, read from the handle; -1 if no device can
+// have created it.
+int DeviceOfEvent(Event event);
+
+// The last record of an event: the work before it, and when that was complete.
+struct EventState : StreamSnapshot {
+  bool keeps_time = true;
+  std::uint64_t recorded_ns = 0;           // the device's time at the record
+  std::shared_ptr<std::uint64_t> done_ns;  // null: done at the record
+
+  std::uint64_t time_ns() const {
+    return done_ns != nullptr ? *done_ns : recorded_ns;
+  }
+};
+
+// The events of one device, and the work that each was recorded after.
+//
+// Model: handles are never reused, so a use after destruction is always
+//   detected.
+// Threads: externally synchronised.
+class EventTable {
+ public:
+  explicit EventTable(int device) : device_(device) {}
+
+  Event Create(bool keeps_time = true);
+  // Returns false if there is no such event.
+  bool Destroy(Event event) { return live_.erase(event.value) == 1; }
+  // The state of the last record of the event, valid until Destroy. Null if
+  // there is no such event. Empty if the event was never recorded.
+  EventState* Find(Event event) {
+    const auto found = live_.find(event.value);
+    return found == live_.end() ? nullptr : &found->second;
+  }
+  std::size_t live_count() const { return live_.size(); }
+
+ private:
+  const int device_;
+  std::uintptr_t made_ = 0;
+  std::unordered_map<void*, EventState> live_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_STREAMS_EVENT_TABLE_H_

@@ -3,9 +3,9 @@
 #include <glog/logging.h>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/diagnostics/debug_fill.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
 

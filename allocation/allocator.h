@@ -7,7 +7,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/failure.h"
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/chain_stream.h"
 
 namespace strata {
 

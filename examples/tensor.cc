@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "strata/allocation/annotation.h"
-#include "strata/allocation/tracking_allocator.h"
+#include "strata/allocation/diagnostics/annotation.h"
+#include "strata/allocation/diagnostics/tracking_allocator.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
 #include "strata/tensor/device_context.h"

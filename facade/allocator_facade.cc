@@ -12,11 +12,11 @@
 #include <string_view>
 #include <utility>
 
-#include "strata/allocation/allocation_log.h"
-#include "strata/allocation/events_allocator.h"
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/diagnostics/allocation_log.h"
+#include "strata/allocation/diagnostics/events_allocator.h"
+#include "strata/allocation/diagnostics/trace_allocator.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/front_route.h"
 #include "strata/facade/front_table.h"

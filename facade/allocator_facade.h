@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/guard_error.h"
+#include "strata/allocation/guard/guard_error.h"
 #include "strata/facade/graph_pool_id.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"

@@ -11,15 +11,15 @@
 #include <span>
 #include <unordered_set>
 
-#include "strata/allocation/chain_lock.h"
-#include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
-#include "strata/allocation/hit_state.h"
-#include "strata/allocation/remote_frees.h"
-#include "strata/allocation/stat_allocator.h"
+#include "strata/allocation/decorators/stat_allocator.h"
+#include "strata/allocation/hit/chain_lock.h"
+#include "strata/allocation/hit/hit_state.h"
+#include "strata/allocation/hit/remote_frees.h"
+#include "strata/allocation/hit/usage.h"
+#include "strata/allocation/reclaim/thread_census.h"
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/allocation/thread_census.h"
-#include "strata/allocation/usage.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/facade/place_state.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/streams/later_free.h"
 #include "strata/platform/platform.h"
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/capture_order_allocator.h"
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/decorators/capture_order_allocator.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pool_id.h"

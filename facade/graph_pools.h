@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/failure.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"

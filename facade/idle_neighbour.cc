@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/call_gate.h"
+#include "strata/allocation/reclaim/call_gate.h"
 #include "strata/platform/locks/fork_lock.h"
 
 namespace strata {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/device.h"
 #include "strata/platform/function_ref.h"

@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/allocation/fault_allocator.h"
-#include "strata/allocation/guard_settings.h"
+#include "strata/allocation/decorators/fault_allocator.h"
+#include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/auto_strategy.h"
 #include "strata/facade/option_aliases.h"

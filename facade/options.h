@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/allocation/decorator_options.h"
+#include "strata/allocation/decorators/decorator_options.h"
 #include "strata/facade/host_strategy.h"
 #include "strata/platform/platform_options.h"
 #include "strata/strategy/strategy_options.h"

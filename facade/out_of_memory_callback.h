@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/platform/place.h"
 
 namespace strata {

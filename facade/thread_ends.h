@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "strata/allocation/call_gate.h"
+#include "strata/allocation/reclaim/call_gate.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

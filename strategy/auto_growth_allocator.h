@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/front_cache.h"
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/front_cache.h"
+#include "strata/allocation/hit/hit_path.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/chunk_ptr.h"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"

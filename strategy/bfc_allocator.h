@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/hit_path.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc/arena.h"
 #include "strata/strategy/bfc/growth_plan.h"

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

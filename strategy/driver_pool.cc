@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/device_allocator.h"
-#include "strata/allocation/host_order.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/chain_stream.h"
+#include "strata/allocation/streams/host_order.h"
+#include "strata/allocation/system/device_allocator.h"
 #include "strata/platform/store_max.h"
 
 namespace strata {

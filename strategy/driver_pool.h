@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "strata/allocation/driver_held.h"
+#include "strata/allocation/chunks/driver_held.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/side_streams.h"

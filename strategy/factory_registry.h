@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/size.h"
 
 namespace strata {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 
 namespace strata {
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/hit/hit_path.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/buddy/buddy_strategy.h"
 #include "strata/strategy/strategy_options.h"
 

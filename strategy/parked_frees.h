@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_lock.h"
-#include "strata/allocation/lent_lock.h"
+#include "strata/allocation/hit/chain_lock.h"
+#include "strata/allocation/hit/lent_lock.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/stream_timeline.h"

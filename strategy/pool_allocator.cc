@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/host_order.h"
 #include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/host_order.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/registry.h"

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/hit_path.h"
+#include "strata/allocation/hit/usage.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/usage.h"
 #include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"

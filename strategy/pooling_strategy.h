@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/streams/chain_stream.h"
 
 namespace strata {
 

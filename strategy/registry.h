@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/strategy/factory_registry.h"
 #include "strata/strategy/shared_order.h"

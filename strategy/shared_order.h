@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/status.h"
 

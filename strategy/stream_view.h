@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/chain_lock.h"
+#include "strata/allocation/hit/hit_path.h"
+#include "strata/allocation/hit/usage.h"
 #include "strata/allocation/streams/deferred_frees.h"
-#include "strata/allocation/usage.h"
 #include "strata/strategy/parked_frees.h"
 #include "strata/strategy/shared_order.h"
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/allocation_log.h"
+#include "strata/allocation/diagnostics/allocation_log.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/auto_strategy.h"

@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "strata/allocation/call_gate.h"
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
+#include "strata/allocation/reclaim/call_gate.h"
 #include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 

@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/chunks/holder_list.h"
 #include "strata/allocation/chunks/loans.h"
 #include "strata/allocation/chunks/memory_budget.h"
 #include "strata/allocation/chunks/offered_chunks.h"
+#include "strata/allocation/streams/chain_stream.h"
 
 namespace strata {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/chunks/holder_list.h"
 #include "strata/allocation/chunks/memory_budget.h"
 #include "strata/allocation/chunks/retired_holders.h"

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/device_room.h"
-#include "strata/allocation/driver_held.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/chunks/device_room.h"
+#include "strata/allocation/chunks/driver_held.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/platform/function_ref.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 
 namespace strata {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "strata/allocation/host_order.h"
+#include "strata/allocation/streams/host_order.h"
 #include "strata/platform/store_max.h"
 
 namespace strata {

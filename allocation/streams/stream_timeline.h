@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/allocation/call_gate.h"
+#include "strata/allocation/reclaim/call_gate.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/allocation/streams/lost_streams.h"

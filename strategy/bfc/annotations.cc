@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 
 namespace strata {
 

@@ -13,7 +13,8 @@
 
 namespace strata {
 
-// The annotation of a thread at an allocation (allocation/annotation.h).
+// The annotation of a thread at an allocation
+// (allocation/diagnostics/annotation.h).
 struct BfcAnnotation {
   std::string text;  // CurrentAnnotation()
   std::string op;    // AnnotationOp()

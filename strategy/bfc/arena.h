@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "strata/allocation/front_cache.h"
+#include "strata/allocation/hit/front_cache.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
 #include "strata/strategy/bfc/bfc_index.h"

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <utility>
 
-#include "strata/allocation/json_text.h"
+#include "strata/allocation/diagnostics/json_text.h"
 #include "strata/platform/place.h"
 #include "strata/strategy/bfc/bin_summary.h"
 #include "strata/strategy/bfc/occupancy.h"

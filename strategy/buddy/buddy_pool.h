@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "strata/allocation/allocation.h"
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/failure.h"
-#include "strata/allocation/front_cache.h"
-#include "strata/allocation/lent_lock.h"
+#include "strata/allocation/hit/front_cache.h"
+#include "strata/allocation/hit/lent_lock.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/option_bytes.h"
 

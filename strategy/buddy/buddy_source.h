@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/failure.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/allocation/call_gate.h"
+#include "strata/allocation/reclaim/call_gate.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
 

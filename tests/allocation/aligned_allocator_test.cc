@@ -1,4 +1,4 @@
-#include "strata/allocation/aligned_allocator.h"
+#include "strata/allocation/decorators/aligned_allocator.h"
 
 #include <gtest/gtest.h>
 

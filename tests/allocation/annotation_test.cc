@@ -1,4 +1,4 @@
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 
 #include <gtest/gtest.h>
 

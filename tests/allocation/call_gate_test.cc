@@ -1,4 +1,4 @@
-#include "strata/allocation/call_gate.h"
+#include "strata/allocation/reclaim/call_gate.h"
 
 #include <gtest/gtest.h>
 

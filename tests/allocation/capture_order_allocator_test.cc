@@ -1,7 +1,7 @@
 // Edge cases of reuse inside captures: streams that end, and captures that end
 // during a call. graph_pool_test.cc covers the other behaviour of the layer.
 
-#include "strata/allocation/capture_order_allocator.h"
+#include "strata/allocation/decorators/capture_order_allocator.h"
 
 #include <gtest/gtest.h>
 

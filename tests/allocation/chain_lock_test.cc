@@ -1,4 +1,4 @@
-#include "strata/allocation/chain_lock.h"
+#include "strata/allocation/hit/chain_lock.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/remote_frees.h"
+#include "strata/allocation/hit/remote_frees.h"
 #include "strata/platform/locks/process_barrier.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/chain_stream.h"
 
 #include <gtest/gtest.h>
 

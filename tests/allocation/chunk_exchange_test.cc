@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

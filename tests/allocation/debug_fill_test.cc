@@ -1,4 +1,4 @@
-#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/diagnostics/debug_fill.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/registry.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/allocation/decorator_options.h"
+#include "strata/allocation/decorators/decorator_options.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

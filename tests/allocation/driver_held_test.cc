@@ -1,7 +1,7 @@
 // The chunk pool beside memory that a driver pool holds: claims, statistics and
 // the two rungs of the ladder.
 
-#include "strata/allocation/driver_held.h"
+#include "strata/allocation/chunks/driver_held.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/events_allocator.h"
+#include "strata/allocation/diagnostics/events_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/allocation/size.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/manual_clock.h"

@@ -1,4 +1,4 @@
-#include "strata/allocation/fault_allocator.h"
+#include "strata/allocation/decorators/fault_allocator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/front_cache.h"
+#include "strata/allocation/hit/front_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/guard/guard_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/tests/allocation/guard_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/size.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/pool_place.h"

@@ -1,4 +1,4 @@
-#include "strata/allocation/guard_ledger.h"
+#include "strata/allocation/guard/guard_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <ostream>
 #include <string>
 
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/tests/allocation/guard_fixture.h"
 
 namespace strata {

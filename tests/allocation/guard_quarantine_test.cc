@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/tests/allocation/guard_fixture.h"
 
 namespace strata {

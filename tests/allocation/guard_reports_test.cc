@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/annotation.h"
-#include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/diagnostics/annotation.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/tests/allocation/guard_fixture.h"
 
 namespace strata {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/host_allocator.h"
-#include "strata/allocation/numa_allocator.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/system/host_allocator.h"
+#include "strata/allocation/system/numa_allocator.h"
 #include "strata/tests/testing/fake_host.h"
 
 namespace strata {

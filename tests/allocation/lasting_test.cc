@@ -1,4 +1,4 @@
-#include "strata/allocation/lasting.h"
+#include "strata/allocation/hit/lasting.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/hit_state.h"
+#include "strata/allocation/hit/hit_state.h"
 #include "strata/platform/locks/process_barrier.h"
 #include "strata/tests/testing/heap_call_counter.h"
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/lent_lock.h"
+#include "strata/allocation/hit/lent_lock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/limit_allocator.h"
+#include "strata/allocation/decorators/limit_allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/registry.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/log_allocator.h"
+#include "strata/allocation/diagnostics/log_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/allocation_log.h"
-#include "strata/allocation/annotation.h"
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/diagnostics/allocation_log.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/tests/testing/counting_holder.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/observe_allocator.h"
+#include "strata/allocation/diagnostics/observe_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/device_allocator.h"
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/streams/chain_stream.h"
+#include "strata/allocation/system/device_allocator.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/pool_place.h"

@@ -1,4 +1,4 @@
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 
 #include <gtest/gtest.h>
 

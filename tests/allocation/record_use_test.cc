@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/decorators/stream_safe_allocator.h"
 #include "strata/tests/allocation/stream_safe_fixture.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "strata/allocation/remote_frees.h"
+#include "strata/allocation/hit/remote_frees.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/retry_allocator.h"
+#include "strata/allocation/decorators/retry_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

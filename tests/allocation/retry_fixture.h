@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <thread>
 
-#include "strata/allocation/retry_allocator.h"
+#include "strata/allocation/decorators/retry_allocator.h"
 #include "strata/tests/testing/arena_place.h"
 #include "strata/tests/testing/manual_clock.h"
 #include "strata/tests/testing/parked_thread.h"

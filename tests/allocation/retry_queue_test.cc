@@ -1,4 +1,4 @@
-#include "strata/allocation/retry_queue.h"
+#include "strata/allocation/reclaim/retry_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "strata/allocation/limit_allocator.h"
-#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/decorators/limit_allocator.h"
+#include "strata/allocation/decorators/stream_safe_allocator.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/tests/allocation/retry_fixture.h"
 #include "strata/tests/testing/pool_place.h"

@@ -1,4 +1,4 @@
-#include "strata/allocation/stat_allocator.h"
+#include "strata/allocation/decorators/stat_allocator.h"
 
 #include <gtest/gtest.h>
 

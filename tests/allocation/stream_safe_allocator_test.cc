@@ -1,4 +1,4 @@
-#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/decorators/stream_safe_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

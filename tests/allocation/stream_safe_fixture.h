@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/decorators/stream_safe_allocator.h"
 #include "strata/allocation/size.h"
-#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/tests/testing/pool_place.h"
 #include "strata/tests/testing/shelf_allocator.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/decorators/stream_safe_allocator.h"
 #include "strata/tests/allocation/stream_safe_fixture.h"
 #include "strata/tests/testing/live_ranges.h"
 

@@ -8,12 +8,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include "strata/allocation/device_allocator.h"
-#include "strata/allocation/host_allocator.h"
-#include "strata/allocation/managed_allocator.h"
-#include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/system/device_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
+#include "strata/allocation/system/managed_allocator.h"
+#include "strata/allocation/system/pinned_allocator.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/pool_place.h"
 

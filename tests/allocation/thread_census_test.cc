@@ -1,4 +1,4 @@
-#include "strata/allocation/thread_census.h"
+#include "strata/allocation/reclaim/thread_census.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/allocation/trace_allocator.h"
+#include "strata/allocation/diagnostics/trace_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "strata/allocation/tracking_allocator.h"
+#include "strata/allocation/diagnostics/tracking_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/allocation_log.h"
-#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/diagnostics/allocation_log.h"
+#include "strata/allocation/diagnostics/debug_fill.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/manual_clock.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/test_place.h"
 

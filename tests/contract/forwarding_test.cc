@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/diagnostics/tracking_allocator.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/registry.h"
-#include "strata/allocation/tracking_allocator.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/allocation/error.h"
 #include "strata/tests/facade/facade_fixture.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chain_lock.h"
+#include "strata/allocation/hit/chain_lock.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/c_api_call.h"
 #include "strata/facade/front.h"

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "strata/allocation/reclaim/thread_census.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/thread_census.h"
 #include "strata/facade/allocator_facade.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/diagnostics/debug_fill.h"
 #include "strata/facade/place_state.h"
 #include "strata/tests/facade/facade_fixture.h"
 

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chain_lock.h"
-#include "strata/allocation/debug_fill.h"
-#include "strata/allocation/hit_path.h"
-#include "strata/allocation/remote_frees.h"
+#include "strata/allocation/diagnostics/debug_fill.h"
+#include "strata/allocation/hit/chain_lock.h"
+#include "strata/allocation/hit/hit_path.h"
+#include "strata/allocation/hit/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/capture_guard.h"
 #include "strata/facade/front.h"

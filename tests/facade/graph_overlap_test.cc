@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "strata/allocation/diagnostics/tracking_allocator.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/tracking_allocator.h"
 #include "strata/tests/facade/graph_fixture.h"
 
 namespace strata {

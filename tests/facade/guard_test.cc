@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 

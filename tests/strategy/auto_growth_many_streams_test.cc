@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/tests/strategy/auto_growth_loans_fixture.h"
 #include "strata/tests/testing/counting_holder.h"
 

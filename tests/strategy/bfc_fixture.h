@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/strategy/bfc_allocator.h"
 #include "strata/tests/strategy/mebibyte.h"
 #include "strata/tests/testing/scripted_system.h"

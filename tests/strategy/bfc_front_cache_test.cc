@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/tests/strategy/bfc_fixture.h"

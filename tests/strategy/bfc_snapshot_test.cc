@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/annotation.h"
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/diagnostics/annotation.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc_allocator.h"
 #include "strata/tests/strategy/bfc_fixture.h"

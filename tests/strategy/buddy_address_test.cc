@@ -8,9 +8,9 @@
 #include <memory>
 #include <utility>
 
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/size.h"
-#include "strata/allocation/system_allocator.h"
+#include "strata/allocation/system/system_allocator.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 
 namespace strata {

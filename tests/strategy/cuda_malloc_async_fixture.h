@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/device_allocator.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/allocation/system/device_allocator.h"
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"

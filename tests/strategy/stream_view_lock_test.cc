@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/hit_path.h"
+#include "strata/allocation/hit/hit_path.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/allocation_log.h"
-#include "strata/allocation/annotation.h"
+#include "strata/allocation/diagnostics/allocation_log.h"
+#include "strata/allocation/diagnostics/annotation.h"
+#include "strata/allocation/diagnostics/tracking_allocator.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/host_allocator.h"
-#include "strata/allocation/tracking_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"

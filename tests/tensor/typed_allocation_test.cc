@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/handle_allocator.h"

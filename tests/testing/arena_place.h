@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "strata/allocation/decorator.h"
-#include "strata/allocation/reclaimer.h"
-#include "strata/allocation/retry_allocator.h"
-#include "strata/allocation/system_allocator.h"
+#include "strata/allocation/decorators/retry_allocator.h"
+#include "strata/allocation/reclaim/reclaimer.h"
+#include "strata/allocation/system/system_allocator.h"
 
 namespace strata {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/chunks/chunk_holder.h"
+#include "strata/allocation/chunks/chunk_pool.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "strata/allocation/system_allocator.h"
+#include "strata/allocation/system/system_allocator.h"
 
 namespace strata {
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "strata/allocation/device_allocator.h"
-#include "strata/allocation/host_allocator.h"
-#include "strata/allocation/managed_allocator.h"
-#include "strata/allocation/pinned_allocator.h"
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/system/device_allocator.h"
+#include "strata/allocation/system/host_allocator.h"
+#include "strata/allocation/system/managed_allocator.h"
+#include "strata/allocation/system/pinned_allocator.h"
 
 // Requests that no machine can meet are part of the contract: the sanitizers
 // must return null for them, as the system does.

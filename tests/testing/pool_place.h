@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/decorator_options.h"
-#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/decorators/decorator_options.h"
+#include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"

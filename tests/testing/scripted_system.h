@@ -13,7 +13,7 @@
 
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
-#include "strata/allocation/system_allocator.h"
+#include "strata/allocation/system/system_allocator.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

@@ -1,6 +1,6 @@
 #include "strata/tests/testing/test_place.h"
 
-#include "strata/allocation/registry.h"
+#include "strata/allocation/decorators/registry.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/auto_growth_allocator.h"
 #include "strata/strategy/registry.h"
 #include "strata/strategy/strategy_options.h"

@@ -1,0 +1,102 @@
+#ifndef STRATA_ALLOCATION_HIT_REMOTE_FREES_H_
+#define STRATA_ALLOCATION_HIT_REMOTE_FREES_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "strata/allocation/allocation.h"
+#include "strata/platform/locks/biased_lock.h"
+
+namespace strata {
+
+// The receiver of blocks that were left in RemoteFrees.
+class FreeTaker {
+ public:
+  FreeTaker() = default;
+  FreeTaker(const FreeTaker&) = delete;
+  FreeTaker& operator=(const FreeTaker&) = delete;
+
+  // Frees `blocks`, in the order in which they were left. The lock of the chain
+  // is held.
+  virtual void TakeIn(std::span<Block* const> blocks) noexcept = 0;
+
+ protected:
+  ~FreeTaker() = default;
+};
+
+// A queue of blocks that threads freed without the lock of their chain. The
+// holder of the lock takes them in.
+//
+// Model: a FIFO ring of pointers. Threads that leave blocks share a lock, which
+//   one of them may own. The thread that takes blocks in holds the lock of the
+//   chain. Neither side writes a cache line that the other side writes for each
+//   block, except the line of the block itself. So a block that a data loader
+//   frees moves between cores twice, and no other line does. The queue is
+//   closed at first; a closed queue accepts no block.
+// Threads: Leave(): any thread. After leaving a block, a thread must not touch
+//   this object again, because the chain may end with the last free. Close()
+//   waits for threads in Leave(). The other functions need the lock of the
+//   chain.
+// Cost: Leave(): the lock, without an atomic operation for its owner. 768
+//   bytes.
+// Source: hotpath.md §5, §7 (pointer magazines). The magazine belongs to the
+//   stream instead of the thread, so that no block is stranded when a thread
+//   ends.
+class RemoteFrees {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  // `taker` must outlive this object. If `may_bias`, a thread that leaves
+  // blocks may own the lock for it.
+  RemoteFrees(FreeTaker& taker, bool may_bias)
+      : leaving_(may_bias), taker_(taker) {}
+  RemoteFrees(const RemoteFrees&) = delete;
+  RemoteFrees& operator=(const RemoteFrees&) = delete;
+
+  // Leaves `block`, which is live. Returns false, and does nothing, if the
+  // queue is closed or holds kMost blocks. On success the block counts as freed
+  // and must not be used.
+  bool Leave(Block& block) noexcept;
+
+  void Open() noexcept;
+  // Closes the queue. The blocks in it stay.
+  void Close() noexcept;
+  // Passes the blocks of every free that ended before to the taker.
+  void TakeIn() noexcept;
+  // True if blocks are queued. May be called without the lock; then the result
+  // may be outdated.
+  bool any() const noexcept {
+    return left_.load(std::memory_order_acquire) !=
+           taken_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  // Number of blocks since the start; wraps around.
+  using Count = std::uint8_t;
+  static Count Between(Count first, Count last) {
+    return static_cast<Count>(last - first);
+  }
+  // Keeps the slot of a block the same when the counts wrap.
+  static_assert(256 % kMost == 0 && kMost < 256);
+
+  // Two cache lines each, because processors fetch them in pairs. Members of
+  // the side that leaves blocks:
+  alignas(128) BiasedLock leaving_;
+  bool is_open_ = false;  // guarded by leaving_
+  Count seen_taken_ = 0;  // taken_ at its last load; guarded by leaving_
+  // blocks left so far; written with leaving_ held
+  std::atomic<Count> left_{0};
+  // The blocks counted by left_ and not by taken_.
+  alignas(128) std::array<Block*, kMost> blocks_{};
+  // Members of the side that takes blocks in. taken_ is the number of blocks
+  // taken so far.
+  alignas(128) std::atomic<Count> taken_{0};
+  FreeTaker& taker_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_HIT_REMOTE_FREES_H_

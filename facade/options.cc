@@ -19,10 +19,10 @@
 #include "strata/allocation/size.h"
 #include "strata/facade/auto_strategy.h"
 #include "strata/facade/option_aliases.h"
-#include "strata/strategy/async_cache_policy.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
+#include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
 #include "strata/strategy/registry.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "strata/platform/locks/fork_lock.h"
-#include "strata/strategy/stream_view.h"
+#include "strata/strategy/shared/stream_view.h"
 
 namespace strata {
 namespace {

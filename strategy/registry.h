@@ -11,7 +11,7 @@
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/strategy/factory_registry.h"
-#include "strata/strategy/shared_order.h"
+#include "strata/strategy/shared/shared_order.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {
 namespace {

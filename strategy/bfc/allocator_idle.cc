@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {
 

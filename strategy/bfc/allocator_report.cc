@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "strata/allocation/list_under_lock.h"
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {
 namespace {

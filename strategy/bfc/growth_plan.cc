@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc/geometry.h"
+#include "strata/strategy/bfc/arena/geometry.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <optional>
 
-#include "strata/strategy/bfc/timestamps.h"
+#include "strata/strategy/bfc/arena/timestamps.h"
 
 namespace strata {
 

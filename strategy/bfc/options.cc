@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/strategy/bfc/memory_log.h"
-#include "strata/strategy/bfc/memory_map.h"
+#include "strata/strategy/bfc/reports/memory_log.h"
+#include "strata/strategy/bfc/reports/memory_map.h"
 
 namespace strata {
 namespace {

@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "strata/platform/device.h"
-#include "strata/strategy/bfc/arena.h"
-#include "strata/strategy/bfc/bfc_index.h"
+#include "strata/strategy/bfc/arena/arena.h"
+#include "strata/strategy/bfc/arena/bfc_index.h"
+#include "strata/strategy/bfc/arena/timestamps.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/limits.h"
-#include "strata/strategy/bfc/snapshot.h"
-#include "strata/strategy/bfc/timestamps.h"
-#include "strata/strategy/front_cache_policy.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

@@ -17,11 +17,11 @@
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
 #include "strata/platform/locks/spin_lock.h"
-#include "strata/strategy/block_list.h"
+#include "strata/strategy/blocks/block_list.h"
+#include "strata/strategy/blocks/idle_chunks.h"
+#include "strata/strategy/blocks/ordered_index.h"
+#include "strata/strategy/blocks/record_stock.h"
 #include "strata/strategy/buddy/buddy_source.h"
-#include "strata/strategy/idle_chunks.h"
-#include "strata/strategy/ordered_index.h"
-#include "strata/strategy/record_stock.h"
 
 namespace strata {
 

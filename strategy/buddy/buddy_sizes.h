@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "strata/platform/place.h"
-#include "strata/strategy/front_cache_policy.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

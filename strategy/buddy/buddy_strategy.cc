@@ -12,7 +12,7 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
-#include "strata/strategy/block_list.h"
+#include "strata/strategy/blocks/block_list.h"
 
 namespace strata {
 namespace {

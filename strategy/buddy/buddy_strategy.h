@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "strata/platform/locks/spin_lock.h"
+#include "strata/strategy/blocks/exact_index.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
-#include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
 

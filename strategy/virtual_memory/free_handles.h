@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "strata/allocation/allocation.h"
-#include "strata/strategy/free_epochs.h"
+#include "strata/strategy/blocks/free_epochs.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {

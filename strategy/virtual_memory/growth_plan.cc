@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "strata/strategy/block_list.h"
+#include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/virtual_memory/pages.h"
 
 namespace strata {

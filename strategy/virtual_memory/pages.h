@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "strata/platform/device.h"
-#include "strata/strategy/block_list.h"
+#include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
 // Arithmetic of blocks and pages, shared by the files of this folder.

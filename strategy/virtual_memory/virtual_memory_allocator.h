@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "strata/platform/device.h"
-#include "strata/strategy/auto_growth_allocator.h"
-#include "strata/strategy/open_blocks.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
+#include "strata/strategy/blocks/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/exported_memory.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"

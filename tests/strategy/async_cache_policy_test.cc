@@ -1,4 +1,4 @@
-#include "strata/strategy/async_cache_policy.h"
+#include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // How auto_growth splits, coalesces and grows. Rule numbers are those of
 // paddle.md §3.3.
 
-#include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

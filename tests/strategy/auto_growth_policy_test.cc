@@ -1,6 +1,6 @@
 // Rule numbers are those of paddle.md §3.3.
 
-#include "strata/strategy/auto_growth_policy.h"
+#include "strata/strategy/auto_growth/auto_growth_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

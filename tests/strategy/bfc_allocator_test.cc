@@ -2,7 +2,7 @@
 // to R30, R42, R47 to R49, R58. Growth is in bfc_growth_test.cc, stamps are in
 // bfc_stamps_test.cc.
 
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/chunks/chunk_pool.h"
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 #include "strata/tests/strategy/mebibyte.h"
 #include "strata/tests/testing/scripted_system.h"
 

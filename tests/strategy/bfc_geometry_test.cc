@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "strata/strategy/bfc/geometry.h"
+#include "strata/strategy/bfc/arena/geometry.h"
 
 namespace strata {
 namespace {

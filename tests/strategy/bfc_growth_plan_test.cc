@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc/geometry.h"
+#include "strata/strategy/bfc/arena/geometry.h"
 #include "strata/strategy/bfc/growth_plan.h"
 
 namespace strata {

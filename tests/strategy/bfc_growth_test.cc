@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "strata/allocation/decorator.h"
-#include "strata/strategy/bfc_allocator.h"
-#include "strata/strategy/shared_order.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
+#include "strata/strategy/shared/shared_order.h"
 #include "strata/tests/strategy/bfc_fixture.h"
 #include "strata/tests/testing/pool_place.h"
 

@@ -1,4 +1,4 @@
-#include "strata/strategy/bfc/bfc_index.h"
+#include "strata/strategy/bfc/arena/bfc_index.h"
 
 #include <gtest/gtest.h>
 

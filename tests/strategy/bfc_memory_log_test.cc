@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc/bin_summary.h"
-#include "strata/strategy/bfc/memory_log.h"
+#include "strata/strategy/bfc/reports/bin_summary.h"
+#include "strata/strategy/bfc/reports/memory_log.h"
 #include "strata/tests/strategy/bfc_snapshot_builder.h"
 
 namespace strata {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "strata/strategy/bfc/memory_map.h"
-#include "strata/strategy/bfc/occupancy.h"
+#include "strata/strategy/bfc/reports/memory_map.h"
+#include "strata/strategy/bfc/reports/occupancy.h"
 #include "strata/tests/strategy/bfc_snapshot_builder.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/pool_place.h"

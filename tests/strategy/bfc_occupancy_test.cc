@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "strata/strategy/bfc/occupancy.h"
+#include "strata/strategy/bfc/reports/occupancy.h"
 #include "strata/tests/strategy/bfc_snapshot_builder.h"
 
 namespace strata {

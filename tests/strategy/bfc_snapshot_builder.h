@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "strata/strategy/bfc/geometry.h"
-#include "strata/strategy/bfc/snapshot.h"
+#include "strata/strategy/bfc/arena/geometry.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 
 namespace strata {
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "strata/strategy/bfc/timestamps.h"
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/arena/timestamps.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 #include "strata/tests/strategy/bfc_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
 

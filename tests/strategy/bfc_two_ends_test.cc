@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
 #include "strata/tests/strategy/bfc_fixture.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/strategy/block_list.h"
+#include "strata/strategy/blocks/block_list.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/buddy/buddy_pool.h"
-#include "strata/strategy/naive_best_fit_allocator.h"
+#include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/strategy/chunk_ptr.h"
+#include "strata/strategy/blocks/chunk_ptr.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // paddle.md §3.7, rules 1 to 4, and fault §5-B2.
 
-#include "strata/strategy/cuda_malloc_async_allocator.h"
+#include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

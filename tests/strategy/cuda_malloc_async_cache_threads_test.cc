@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/strategy/cuda_malloc_async_allocator.h"
+#include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 #include "strata/tests/strategy/cuda_malloc_async_fixture.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/strategy/direct_allocator.h"
+#include "strata/strategy/direct/direct_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The pool below cuda_malloc_async: its settings on every device, and its
 // owner.
 
-#include "strata/strategy/driver_pool.h"
+#include "strata/strategy/cuda_malloc_async/driver_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

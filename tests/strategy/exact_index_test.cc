@@ -1,4 +1,4 @@
-#include "strata/strategy/exact_index.h"
+#include "strata/strategy/blocks/exact_index.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/strategy/free_epochs.h"
+#include "strata/strategy/blocks/free_epochs.h"
 
 #include <gtest/gtest.h>
 

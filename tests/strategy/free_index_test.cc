@@ -1,4 +1,4 @@
-#include "strata/strategy/free_index.h"
+#include "strata/strategy/blocks/free_index.h"
 
 #include <gtest/gtest.h>
 

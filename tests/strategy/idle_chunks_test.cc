@@ -1,4 +1,4 @@
-#include "strata/strategy/idle_chunks.h"
+#include "strata/strategy/blocks/idle_chunks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/strategy/kept_bins.h"
+#include "strata/strategy/cuda_malloc_async/kept_bins.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // naive_best_fit over a place: sizes, chunks, huge blocks. Rule numbers are
 // those of paddle.md §3.4.
 
-#include "strata/strategy/naive_best_fit_allocator.h"
+#include "strata/strategy/buddy/naive_best_fit_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

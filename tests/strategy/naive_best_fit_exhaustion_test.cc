@@ -11,7 +11,7 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/visitor.h"
-#include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/tests/strategy/naive_best_fit_fixture.h"
 

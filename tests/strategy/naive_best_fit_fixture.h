@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/naive_best_fit_allocator.h"
+#include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/strategy/open_blocks.h"
+#include "strata/strategy/blocks/open_blocks.h"
 
 #include <gtest/gtest.h>
 

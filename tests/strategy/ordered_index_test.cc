@@ -1,6 +1,6 @@
 // tf_bfc.md R6, R8, W14, paddle.md §3.4 rule 3: order by size, then by address.
 
-#include "strata/strategy/ordered_index.h"
+#include "strata/strategy/blocks/ordered_index.h"
 
 #include <gtest/gtest.h>
 

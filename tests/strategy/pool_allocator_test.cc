@@ -1,7 +1,7 @@
 // How the strategy pool caches and releases pieces. The rules are those of
 // tf_bfc.md §2, PoolAllocator.
 
-#include "strata/strategy/pool_allocator.h"
+#include "strata/strategy/pool/pool_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "strata/strategy/pool_allocator.h"
-#include "strata/strategy/wait_rounds.h"
+#include "strata/strategy/pool/pool_allocator.h"
+#include "strata/strategy/pool/wait_rounds.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "strata/strategy/record_stock.h"
+#include "strata/strategy/blocks/record_stock.h"
 
 #include <gtest/gtest.h>
 

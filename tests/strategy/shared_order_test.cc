@@ -1,4 +1,4 @@
-#include "strata/strategy/shared_order.h"
+#include "strata/strategy/shared/shared_order.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/strategy/auto_growth_allocator.h"
-#include "strata/strategy/stream_view.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
+#include "strata/strategy/shared/stream_view.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {

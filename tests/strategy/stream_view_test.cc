@@ -1,4 +1,4 @@
-#include "strata/strategy/stream_view.h"
+#include "strata/strategy/shared/stream_view.h"
 
 #include <gtest/gtest.h>
 

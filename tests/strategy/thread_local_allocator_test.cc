@@ -1,7 +1,7 @@
 // One pool per thread: paddle.md §3.4 rule 11, and the pools of threads that
 // have exited.
 
-#include "strata/strategy/thread_local_allocator.h"
+#include "strata/strategy/thread_local/thread_local_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

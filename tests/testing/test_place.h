@@ -6,7 +6,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/streams/chain_stream.h"
-#include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
 #include "strata/strategy/registry.h"
 #include "strata/strategy/strategy_options.h"
 #include "strata/tests/testing/pool_place.h"

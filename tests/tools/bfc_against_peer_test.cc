@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "strata/strategy/bfc_allocator.h"
-#include "strata/strategy/shared_order.h"
+#include "strata/strategy/bfc/bfc_allocator.h"
+#include "strata/strategy/shared/shared_order.h"
 #include "strata/tests/testing/pool_place.h"
 #include "strata/tests/tools/peer_fixture.h"
 #include "strata/tools/peers/tf_bfc_peer.h"

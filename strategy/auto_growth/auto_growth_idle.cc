@@ -1,0 +1,144 @@
+// Idle chunks of AutoGrowthAllocator: its functions as a ChunkHolder.
+
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
+
+namespace strata {
+
+Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
+  if (chunk == nullptr) return nullptr;
+  IdleListOf(chunk).Remove(chunk);
+  index(*chunk->first).Remove(chunk->first);
+  blocks_.RemoveChunk(chunk, records_);
+  LimitCache();
+  chunk->next = nullptr;
+  return chunk;
+}
+
+Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
+  const Joined joined(*this);
+  return Detach(idle_.Smallest(bytes));
+}
+
+std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
+  return chunks != nullptr ? FreeChunks(chunks, AwaitStream()) : 0;
+}
+
+bool AutoGrowthAllocator::AwaitStream() noexcept {
+  if (is_over_) return true;
+  const Status status = chain_stream().Synchronize();
+  // kNotReady is no error: a capture was announced meanwhile.
+  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+      << name() << ": cannot wait for stream " << stream().uid << " (" << status
+      << "); its memory is kept until it can be waited for";
+  return status == Status::kSuccess;
+}
+
+std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
+                                            bool is_done) noexcept {
+  std::size_t bytes = 0;
+  while (chunks != nullptr) {
+    const ChunkPtr chunk(std::exchange(chunks, chunks->next));
+    bytes += GiveToPool(chunk->memory, is_done);
+  }
+  return bytes;
+}
+
+IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
+  const Joined joined(*this);
+  IdleInfo idle;
+  idle.bytes = idle_.bytes();
+  idle.bytes_with_lent = idle_.bytes() + lending_bytes_;
+  idle.system_bytes = idle_.system_bytes() + lending_system_bytes_;
+  idle_.FillInSizes(fit_bytes, idle);
+  return idle;
+}
+
+std::size_t AutoGrowthAllocator::GiveBack(
+    const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kBestFit:
+      return ReturnToSystem(DetachSmallest(request.bytes));
+    case GiveBackRequest::Kind::kOffer:
+      return OfferIdle(request.bytes);
+    case GiveBackRequest::Kind::kLargestFirst:
+      return ReturnToSystem(DetachLargest(request.bytes, request.least_bytes));
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone(request.bytes);
+    case GiveBackRequest::Kind::kAll:
+      RecallLent(LoanRecall::kWait);
+      return GiveBackIdle();
+  }
+  return 0;
+}
+
+Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
+                                          std::size_t least) noexcept {
+  Chunk* chunks = nullptr;
+  const Joined joined(*this);
+  idle_.SortBySize();
+  for (std::size_t taken = 0; taken < bytes;) {
+    Chunk* chunk = idle_.first();
+    if (chunk == nullptr || chunk->first->size < least) break;
+    taken += chunk->first->size;
+    chunk = Detach(chunk);
+    chunk->next = std::exchange(chunks, chunk);
+  }
+  return chunks;
+}
+
+std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
+  if (!IdleIsDone()) return 0;
+  Chunk* const chunks = DetachLargest(bytes, 1);
+  // The stream may have reused and freed one of them before it was detached.
+  return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
+}
+
+std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
+  // Memory freed during a capture of the stream is not usable by others until
+  // the capture ends.
+  const StreamTimeline* timeline = chain_stream().timeline();
+  if (timeline != nullptr && !timeline->MayTouch()) return 0;
+  const ChunkPtr chunk(DetachSmallest(bytes));
+  if (chunk == nullptr) return 0;
+  const std::size_t offered = chunk->memory->size();
+  pool().Offer(chunk->memory, chain_stream());
+  return offered;
+}
+
+std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
+  return ReturnToSystem(DetachAllIdle());
+}
+
+Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
+  Chunk* chunks = nullptr;
+  const Joined joined(*this);
+  while (Chunk* chunk = Detach(idle_.first())) {
+    chunk->next = std::exchange(chunks, chunk);
+  }
+  return chunks;
+}
+
+void AutoGrowthAllocator::StreamEnds(Stream stream) noexcept {
+  if (stream == this->stream()) GiveUpIdle();
+}
+
+void AutoGrowthAllocator::GiveUpIdle() noexcept {
+  StreamTimeline* const timeline = chain_stream().timeline();
+  // A graph pool: its device is waited for.
+  if (timeline == nullptr) {
+    GiveBackIdle();
+    return;
+  }
+  // Loans that may still be in use stay until they are recalled.
+  ReturnLoans(LoanRecall::kIdle);
+  const CaptureGate::Calm calm(*timeline->gate());
+  const bool is_done = calm && IdleIsDone();
+  if (is_done) RecallLent(LoanRecall::kIdle);
+  FreeChunks(DetachAllIdle(), is_done);
+}
+
+}  // namespace strata

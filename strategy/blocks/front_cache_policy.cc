@@ -1,0 +1,36 @@
+#include "strata/strategy/blocks/front_cache_policy.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+// Largest blocks in a front cache by default: hotpath.md §6;
+// docs/rules/auto_growth.md lists the cost of other sizes.
+constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
+constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
+
+std::size_t MaxCachedBlock(const StrategyOptions& options) {
+  const std::string& mode = options.front_cache;
+  if (mode != "off" && mode != "memory" && mode != "speed") {
+    throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
+                                "' (known: off, memory, speed)");
+  }
+  // A cached block prevents its chunk from becoming idle.
+  if (mode == "off" || options.free_idle_chunk) return 0;
+  if (options.front_cache_max_block_bytes != 0) {
+    return options.front_cache_max_block_bytes;
+  }
+  return mode == "speed" ? kSpeedFirstMaxBlock : kMemoryFirstMaxBlock;
+}
+
+}  // namespace
+
+FrontCachePolicy::FrontCachePolicy(const StrategyOptions& options)
+    : max_block_bytes_(MaxCachedBlock(options)),
+      fits_all_(options.front_cache == "speed") {}
+
+}  // namespace strata

@@ -1,0 +1,25 @@
+#include "strata/strategy/blocks/record_stock.h"
+
+namespace strata {
+
+bool RecordSupply::Fill() noexcept { return Fill(RecordStock::kBatch); }
+
+void RecordStock::TakeFrom(RecordSupply& supply) noexcept {
+  while (size() < kBatch && !supply.records_.empty()) {
+    Push(supply.records_.Pop());
+  }
+}
+
+void RecordStock::GiveBackDownTo(std::size_t count) noexcept {
+  RecordList blank;
+  while (size() > count) {
+    Block* record = Pop();
+    *record = Block();
+    blank.Push(record);
+    // In batches, so that other threads do not wait long for the slab.
+    if (blank.size() == kBatch) slab_.Drain(blank);
+  }
+  slab_.Drain(blank);
+}
+
+}  // namespace strata

@@ -1,0 +1,83 @@
+#ifndef STRATA_STRATEGY_BLOCKS_RECORD_STOCK_H_
+#define STRATA_STRATEGY_BLOCKS_RECORD_STOCK_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+
+#include "strata/allocation/record_slab.h"
+
+namespace strata {
+
+// Records fetched before the acquisition of the lock under which they are
+// needed. Destroy it without that lock: the slab takes the remaining records
+// back.
+class RecordSupply {
+ public:
+  explicit RecordSupply(RecordSlab& slab) : slab_(slab) {}
+  RecordSupply(const RecordSupply&) = delete;
+  RecordSupply& operator=(const RecordSupply&) = delete;
+  ~RecordSupply() { slab_.Drain(records_); }
+
+  // Fetches a batch, or `count` records. False if the host is out of memory.
+  bool Fill() noexcept;
+  bool Fill(std::size_t count) noexcept { return slab_.Fill(records_, count); }
+
+ private:
+  friend class RecordStock;
+
+  RecordSlab& slab_;
+  RecordList records_;
+};
+
+// The records that a strategy holds ready, so that a hit calls neither the slab
+// nor the heap.
+//
+// Model: records are fetched in batches. Records that coalescing frees stay, up
+//   to a bound. They need not be blank; the stock blanks those that it returns
+//   to the slab.
+// Threads: not thread-safe, except Restock. The strategy's lock guards it.
+class RecordStock : public RecordList {
+ public:
+  static constexpr std::size_t kBatch = 64;
+
+  explicit RecordStock(RecordSlab& slab) : slab_(slab) {}
+  RecordStock(const RecordStock&) = delete;
+  RecordStock& operator=(const RecordStock&) = delete;
+  ~RecordStock() { GiveBackDownTo(0); }
+
+  // Whether the stock holds `count` records, after a fetch of those that the
+  // slab has ready. No heap call.
+  bool Has(std::size_t count) noexcept {
+    if (size() < count) slab_.FillFromStock(*this, std::max(count, kBatch));
+    return size() >= count;
+  }
+  // Moves records from `supply` until a batch is complete.
+  void TakeFrom(RecordSupply& supply) noexcept;
+  // Returns records above the bound to the slab.
+  void Shed() noexcept {
+    if (size() > kMost) GiveBackDownTo(kMost / 2);
+  }
+
+  // Fetches records, from the heap if needed. `lock`, which guards this stock,
+  // is not held. False if the host is out of memory.
+  template <class Lock>
+  bool Restock(Lock& lock) noexcept {
+    RecordSupply supply(slab_);
+    const bool filled = supply.Fill();
+    const std::lock_guard<Lock> guard(lock);
+    TakeFrom(supply);
+    return filled;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+
+  void GiveBackDownTo(std::size_t count) noexcept;
+
+  RecordSlab& slab_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BLOCKS_RECORD_STOCK_H_

@@ -1,0 +1,40 @@
+#include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kLeastBin = Block::kOffsetUnitBytes;
+constexpr std::size_t kLargestBin = Gibibytes(1);
+
+std::size_t LargestBin(const StrategyOptions& options) {
+  const std::string& bins = options.cuda_malloc_async_bins;
+  if (bins != "none" && bins != "pow2") {
+    throw std::invalid_argument("cuda_malloc_async_bins: unknown bins '" +
+                                bins + "' (known: none, pow2)");
+  }
+  if (bins == "none") return 0;
+  const auto refuse = [](const std::string& other) {
+    throw std::invalid_argument("cuda_malloc_async_bins=pow2 contradicts " +
+                                other + ", with which nothing is kept");
+  };
+  if (options.front_cache == "off") refuse("strata_front_cache=off");
+  if (options.free_idle_chunk) refuse("free_idle_chunk");
+  const std::size_t most = options.front_cache_max_block_bytes;
+  if (most != 0 && most < kLeastBin) {
+    refuse("strata_front_cache_max_block=" + std::to_string(most));
+  }
+  return most == 0 ? kLargestBin : std::bit_floor(most);
+}
+
+}  // namespace
+
+AsyncCachePolicy::AsyncCachePolicy(const StrategyOptions& options)
+    : front_(options), largest_bin_bytes_(LargestBin(options)) {}
+
+}  // namespace strata

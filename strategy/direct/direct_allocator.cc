@@ -1,0 +1,89 @@
+#include "strata/strategy/direct/direct_allocator.h"
+
+#include <glog/logging.h>
+
+#include <mutex>
+#include <utility>
+
+#include "strata/allocation/block_flags.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+
+DirectAllocator::DirectAllocator(std::shared_ptr<ChunkPool> pool,
+                                 std::shared_ptr<ChainStream> stream)
+    : Decorator(std::move(pool)), stream_(std::move(stream)) {}
+
+DirectAllocator::~DirectAllocator() {
+  FreeKept();
+  while (Block* block = kept_.Pop()) {
+    LOG(ERROR) << "direct: freeing " << static_cast<void*>(block->data)
+               << " although its stream could not be waited for";
+    SetLive(*block, true);
+    underlying()->DoFree(block->allocation());
+  }
+}
+
+Allocation* DirectAllocator::TryAllocate(const Request& request,
+                                         Failure& failure) noexcept {
+  if ((request.flags & kNoGrowth) != 0) {
+    failure = Failure();
+    failure.reason = Failure::Reason::kNoGrowth;
+    failure.layer = name();
+    failure.place = place();
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+  FreeKept();
+  return underlying()->TryAllocate(request, failure);
+}
+
+void DirectAllocator::DoFree(Allocation* allocation) noexcept {
+  const Status status = stream_->Synchronize();
+  if (status == Status::kSuccess) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  Block* block = allocation->block();
+  CheckLive(*block, name());
+  LOG(ERROR) << "direct: " << allocation->data()
+             << " is kept until its stream can be waited for: " << status;
+  // Not live: a second free by the user must be detected.
+  SetLive(*block, false);
+  const std::lock_guard<SpinLock> guard(lock_);
+  kept_.Push(block);
+  ++kept_count_;
+}
+
+std::size_t DirectAllocator::FreeKept() noexcept {
+  if (kept_count_.load() == 0) return 0;
+  // Before the wait, because the wait has to cover all of them.
+  RecordList kept;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::swap(kept, kept_);
+    kept_count_ = 0;
+  }
+  const bool waited = stream_->Synchronize() == Status::kSuccess;
+  std::size_t bytes = 0;
+  while (Block* block = kept.Pop()) {
+    if (waited) {
+      bytes += block->size;
+      SetLive(*block, true);
+      underlying()->DoFree(block->allocation());
+      continue;
+    }
+    const std::lock_guard<SpinLock> guard(lock_);
+    kept_.Push(block);
+    ++kept_count_;
+  }
+  return bytes;
+}
+
+std::shared_ptr<Allocator> MakeDirectAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& /*options*/) {
+  return std::make_shared<DirectAllocator>(std::move(pool), std::move(stream));
+}
+
+}  // namespace strata

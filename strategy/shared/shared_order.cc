@@ -1,0 +1,161 @@
+#include "strata/strategy/shared/shared_order.h"
+
+#include <algorithm>
+#include <new>
+
+#include "strata/platform/store_max.h"
+
+namespace strata {
+namespace {
+
+// Orders later work of `later` after all work that was submitted to `earlier`
+// before its last free.
+Status Order(ChainStream& earlier, ChainStream& later) noexcept {
+  StreamTimeline* timeline = earlier.timeline();
+  if (timeline == nullptr) return earlier.Synchronize();
+  const StreamTimeline::Tick tick = timeline->owed();
+  const Status settled = timeline->Settle();
+  const bool is_settled = settled == Status::kSuccess ||
+                          // The free may have come before the capture of the
+                          // stream.
+                          settled == Status::kNotReady;
+  if (is_settled && later.device() != nullptr && !later.retired()) {
+    const Status status =
+        timeline->OrderBefore(tick, *later.device(), later.stream());
+    if (status == Status::kSuccess) return status;
+  }
+  // A capture may forbid to touch `later`; the default stream is an example.
+  // The host can still wait for an event that was recorded before. Without such
+  // an event, Await returns kNotReady.
+  return timeline->Await(tick);
+}
+
+bool IsOver(ChainStream& stream) noexcept {
+  return stream.retired() && stream.IsDone();
+}
+
+}  // namespace
+
+std::uint64_t SharedOrder::Share::SeenOf(const Share& other) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return other.id_ < seen_.size() ? seen_[other.id_] : 0;
+}
+
+void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (seen_.size() <= other.id_) seen_.resize(other.id_ + 1);
+  seen_[other.id_] = std::max(seen_[other.id_], frees);
+}
+
+// Forgets shares that no stream has to wait for: the stream has ended and its
+// work is done. A chain that still notes a free holds its share, so that share
+// stays.
+void SharedOrder::Forget(const Shares& over) {
+  std::erase_if(shares_, [&](const auto& share) {
+    const bool is_over =
+        std::find(over.begin(), over.end(), share) != over.end();
+    // Two references: in shares_ and in `over`.
+    if (!is_over || share.use_count() > 2) return false;
+    gone_frees_ += share->frees_.load();
+    return true;
+  });
+}
+
+void SharedOrder::ForgetOver() noexcept {
+  try {
+    Shares over = All();
+    std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
+    const std::lock_guard<std::mutex> guard(mutex_);
+    Forget(over);
+  } catch (const std::bad_alloc&) {
+    // The shares stay until the next call.
+  }
+}
+
+std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
+    std::shared_ptr<ChainStream> stream) {
+  memory_device_.store(stream->memory_device());
+  const std::lock_guard<std::mutex> guard(mutex_);
+  shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
+  ++next_id_;
+  return shares_.back();
+}
+
+void SharedOrder::Activate(Share& share) noexcept {
+  if (share.is_active_.load(std::memory_order_relaxed)) return;
+  if (!share.is_active_.exchange(true)) ++active_;
+}
+
+void SharedOrder::Leave(Share& share) noexcept {
+  if (share.is_active_.exchange(false)) --active_;
+}
+
+SharedOrder::Shares SharedOrder::Others(const Share* share,
+                                        std::uint64_t& frees) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  frees += gone_frees_;
+  Shares others;
+  others.reserve(shares_.size());
+  for (const auto& other : shares_) {
+    if (other.get() != share) others.push_back(other);
+  }
+  return others;
+}
+
+SharedOrder::Shares SharedOrder::All() const {
+  std::uint64_t ignored = 0;
+  return Others(nullptr, ignored);
+}
+
+Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
+  if (IsOrdered(share)) return Status::kSuccess;
+  std::uint64_t seen = 0;
+  try {
+    for (const auto& other : Others(&share, seen)) {
+      const std::uint64_t frees = other->frees_.load();
+      seen += frees;
+      // Before Order() reads the tick, so that later frees are counted again.
+      StoreMax(other->looked_at_, frees);
+      if (frees == share.SeenOf(*other)) continue;
+      const Status status = Order(other->stream(), share.stream());
+      if (status != Status::kSuccess) return status;
+      share.See(*other, frees);
+    }
+  } catch (const std::bad_alloc&) {
+    return Status::kMemoryAllocation;
+  }
+  StoreMax(share.seen_in_all_, seen);
+  return Status::kSuccess;
+}
+
+Status SharedOrder::Synchronize() noexcept {
+  Status first_error = Status::kSuccess;
+  try {
+    for (const auto& share : All()) {
+      const Status status = share->stream().Synchronize();
+      if (first_error == Status::kSuccess) first_error = status;
+    }
+  } catch (const std::bad_alloc&) {
+    // No host memory for the list of streams: wait for their device instead.
+    Device* device = nullptr;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (!shares_.empty()) device = shares_.front()->stream().device();
+    }
+    return device != nullptr ? device->Synchronize() : Status::kSuccess;
+  }
+  return first_error;
+}
+
+bool SharedOrder::IsDone() noexcept {
+  try {
+    const Shares shares = All();
+    return std::all_of(shares.begin(), shares.end(), [](const auto& share) {
+      return share->stream().IsDone();
+    });
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,153 @@
+#ifndef STRATA_STRATEGY_SHARED_SHARED_ORDER_H_
+#define STRATA_STRATEGY_SHARED_SHARED_ORDER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/streams/chain_stream.h"
+#include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// The streams whose chains share one strategy, as one ChainStream for that
+// strategy. A wait for it waits for all of them.
+//
+// Model: stream A may free a block to the strategy while work of A still uses
+//   it. Before stream B allocates from the strategy, B is made to wait for A on
+//   the device. No wait is needed if A has freed nothing in this way since B
+//   last waited for it. So a place with one stream never waits. With several
+//   streams in use, blocks are parked first (ParkedFrees) and no wait is
+//   needed, unless the user requested waits on the device. If a capture forbids
+//   to touch B, the host waits for the work of A.
+// Threads: any thread. No lock is held during a device call.
+// Cost: two atomic loads if no other stream freed anything. Else one event,
+//   recorded and waited for, per stream that did. The host waits for a stream
+//   without timeline, and for each stream if a capture forbids to touch the
+//   waiting one. A free is a few loads. If another stream has looked for frees
+//   since the last one, it is also two atomic additions.
+// Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
+class SharedOrder final : public ChainStream {
+ public:
+  SharedOrder() = default;
+  // For streams of `device`, and a strategy that queries it for memory.
+  explicit SharedOrder(Device& device) : ChainStream(device, Stream()) {}
+
+  // The state of one chain: its stream, and the frees of others it is ordered
+  // after.
+  class Share;
+
+  // Makes no device call. Errors: std::bad_alloc.
+  std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
+  // Forgets streams that have ended and have no work left, which queries the
+  // device. Call it before a stream joins.
+  void ForgetOver() noexcept;
+
+  // Marks the stream of `share` as in use: it requests memory.
+  void Activate(Share& share) noexcept;
+  // Marks the stream of `share` as no longer in use: it has no memory left, and
+  // will request none.
+  void Leave(Share& share) noexcept;
+  // Whether more than one stream is in use.
+  bool several() const noexcept { return active_.load() > 1; }
+  // Whether the stream of `share` is in use.
+  bool IsActive(const Share& share) const noexcept;
+
+  // Notes that `share` is about to free memory to the strategy that its stream
+  // may still use.
+  void NoteFree(Share& share) noexcept;
+  // Orders later work of the stream of `share` after the work of every free
+  // noted so far. If it fails, no memory may be handed out. kNotReady: captures
+  // forbid to order the stream, and no event says when that work is done.
+  Status OrderAfterOthers(Share& share) noexcept;
+  // Whether the stream of `share` is ordered after every free already.
+  bool IsOrdered(const Share& share) const noexcept;
+
+  // The device of the streams that joined; null before the first.
+  Device* memory_device() const override { return memory_device_.load(); }
+  Status Synchronize() noexcept override;
+  bool IsDone() noexcept override;
+
+ private:
+  using Shares = std::vector<std::shared_ptr<Share>>;
+
+  // Every share but `share`. Adds the frees of shares that have ended to
+  // `frees`.
+  Shares Others(const Share* share, std::uint64_t& frees) const;
+  Shares All() const;
+  void Forget(const Shares& over);  // Hold mutex_.
+
+  std::atomic<int> active_{0};           // Shares that requested memory.
+  std::atomic<std::uint64_t> frees_{0};  // Frees of all shares.
+  std::atomic<Device*> memory_device_{nullptr};
+  mutable std::mutex mutex_;
+  Shares shares_;  // guarded by mutex_
+  // Frees of forgotten shares; guarded by mutex_.
+  std::uint64_t gone_frees_ = 0;
+  std::size_t next_id_ = 0;  // guarded by mutex_
+};
+
+class SharedOrder::Share {
+ public:
+  Share(std::shared_ptr<ChainStream> stream, std::size_t id)
+      : stream_(std::move(stream)), timeline_(stream_->timeline()), id_(id) {}
+
+  ChainStream& stream() const { return *stream_; }
+
+ private:
+  friend class SharedOrder;
+
+  // Number of `other`'s frees that this stream is ordered after.
+  std::uint64_t SeenOf(const Share& other) const;
+  void See(const Share& other, std::uint64_t frees);
+
+  const std::shared_ptr<ChainStream> stream_;
+  StreamTimeline* const timeline_;  // Timeline of stream_; null: none.
+  const std::size_t id_;            // Position in seen_ of other shares.
+  std::atomic<bool> is_active_{false};
+  // Frees; those that came before another stream looked count as one.
+  std::atomic<std::uint64_t> frees_{0};
+  // The largest value of frees_ that another stream has read to order itself.
+  std::atomic<std::uint64_t> looked_at_{0};
+  // A lower bound on the frees of all other shares that this stream is ordered
+  // after.
+  std::atomic<std::uint64_t> seen_in_all_{0};
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_
+};
+
+// Inline, because every hit calls them.
+
+inline bool SharedOrder::IsActive(const Share& share) const noexcept {
+  return share.is_active_.load(std::memory_order_relaxed);
+}
+
+inline bool SharedOrder::IsOrdered(const Share& share) const noexcept {
+  const std::uint64_t own = share.frees_.load();
+  // May count frees that are being noted now, of this share or another. So the
+  // result says whether there may be new frees, not how many were seen.
+  const std::uint64_t at_most = frees_.load() - own;
+  return at_most == share.seen_in_all_.load();
+}
+
+inline void SharedOrder::NoteFree(Share& share) noexcept {
+  // First, so that a thread that reads the new count also reads the tick.
+  if (share.timeline_ != nullptr) share.timeline_->Owe();
+  // No stream has ordered itself after the last free yet. A stream that does so
+  // later reads the tick owed above, because these loads are in one total
+  // order.
+  if (share.frees_.load() > share.looked_at_.load()) return;
+  // In this order. A reader loads the count of a share first, so it never
+  // counts fewer frees of the others than there were.
+  ++frees_;
+  ++share.frees_;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_SHARED_SHARED_ORDER_H_

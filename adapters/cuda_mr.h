@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/plain_memory.h"
+#include "strata/facade/bindings/c/plain_memory.h"
 
 #if CCCL_VERSION < 3001000 && \
     !defined(LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE)

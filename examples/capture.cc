@@ -12,8 +12,8 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
 #include "strata/facade/flags.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/device.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/guard/guard_error.h"
-#include "strata/facade/graph_pool_id.h"
+#include "strata/facade/graphs/graph_pool_id.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/function_ref.h"

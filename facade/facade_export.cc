@@ -9,7 +9,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
-#include "strata/facade/graph_pools.h"
+#include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/strategy/virtual_memory/peer_access.h"
 

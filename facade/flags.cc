@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "strata/facade/flag_file.h"
+#include "strata/facade/settings/flag_file.h"
 
 #define STRATA_FLAG_Bool DEFINE_bool
 #define STRATA_FLAG_Int64 DEFINE_int64
@@ -22,7 +22,7 @@
 #undef STRATA_OPTION
 #define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
   STRATA_FLAG_##Type(name, default_value, why);
-#include "strata/facade/removed_options.def"
+#include "strata/facade/settings/removed_options.def"
 #undef STRATA_REMOVED_OPTION
 #undef STRATA_FLAG_Bytes
 #undef STRATA_FLAG_String

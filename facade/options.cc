@@ -17,8 +17,8 @@
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/size.h"
-#include "strata/facade/auto_strategy.h"
-#include "strata/facade/option_aliases.h"
+#include "strata/facade/settings/auto_strategy.h"
+#include "strata/facade/settings/option_aliases.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
@@ -513,7 +513,7 @@ std::vector<RemovedOption> RemovedOptions() {
   return {
 #define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
   RemovedOption{#name, #Type, why},
-#include "strata/facade/removed_options.def"
+#include "strata/facade/settings/removed_options.def"
 #undef STRATA_REMOVED_OPTION
   };
 }

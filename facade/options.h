@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/decorators/decorator_options.h"
-#include "strata/facade/host_strategy.h"
+#include "strata/facade/settings/host_strategy.h"
 #include "strata/platform/platform_options.h"
 #include "strata/strategy/strategy_options.h"
 

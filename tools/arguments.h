@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/facade/flag_file.h"
+#include "strata/facade/settings/flag_file.h"
 
 namespace strata {
 

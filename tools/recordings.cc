@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "strata/facade/tf_environment.h"
+#include "strata/facade/settings/tf_environment.h"
 #include "strata/tools/peers/registry.h"
 
 namespace strata {

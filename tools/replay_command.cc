@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/facade/flags.h"
-#include "strata/facade/tf_environment.h"
+#include "strata/facade/settings/tf_environment.h"
 #include "strata/platform/function_ref.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/arguments.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
-#include "strata/facade/auto_strategy.h"
+#include "strata/facade/settings/auto_strategy.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/recordings.h"
 

@@ -23,10 +23,10 @@ namespace strata {
 //   is capturing, or that was recorded for a capturing stream. At its free it
 //   goes to the pool of the capture. It returns here, through the layers below,
 //   when the last graph is destroyed. Memory allocated inside a capture comes
-//   from the pool of the capture (facade/graph_pool.h). There this layer holds
-//   it for other captures that use it. Some strategies would have to wait for
-//   the legacy stream at each free. They receive their frees when no capture is
-//   announced.
+//   from the pool of the capture (facade/graphs/graph_pool.h). There this layer
+//   holds it for other captures that use it. Some strategies would have to wait
+//   for the legacy stream at each free. They receive their frees when no
+//   capture is announced.
 // Threads: any thread.
 // Cost: one load per call while no capture is announced. During a capture, a
 //   device call per free, and a heap object per held allocation.

@@ -9,7 +9,7 @@
 #include "strata/examples/eager_mlp/ops.h"
 #include "strata/examples/eager_mlp/runtime.h"
 #include "strata/examples/eager_mlp/tape.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 
 namespace eager_mlp {
 

@@ -1,4 +1,4 @@
-#include "strata/facade/auto_strategy.h"
+#include "strata/facade/settings/auto_strategy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

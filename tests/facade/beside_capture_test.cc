@@ -10,7 +10,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/facade/graph_fixture.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/facade/c_api_call.h"
+#include "strata/facade/bindings/c/c_api_call.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/device.h"
 #include "strata/tests/facade/c_api_fixture.h"

@@ -15,7 +15,7 @@
 
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/c_api_call.h"
+#include "strata/facade/bindings/c/c_api_call.h"
 #include "strata/facade/front.h"
 #include "strata/facade/strata.h"
 #include "strata/tests/facade/c_api_fixture.h"

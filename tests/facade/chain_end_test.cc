@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/facade/graph_fixture.h"
 

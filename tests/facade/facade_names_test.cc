@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/facade/memory.h"
-#include "strata/facade/thrust_allocator.h"
+#include "strata/facade/bindings/paddle/memory.h"
+#include "strata/facade/bindings/thrust/thrust_allocator.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {

@@ -17,7 +17,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/device_work.h"
 #include "strata/platform/registry.h"
 #include "strata/strategy/registry.h"

@@ -19,7 +19,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
 #include "strata/tests/testing/parked_thread.h"

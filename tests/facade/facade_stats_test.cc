@@ -15,7 +15,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {

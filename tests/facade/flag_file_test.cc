@@ -1,4 +1,4 @@
-#include "strata/facade/flag_file.h"
+#include "strata/facade/settings/flag_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

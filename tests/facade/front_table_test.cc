@@ -1,4 +1,4 @@
-#include "strata/facade/front_table.h"
+#include "strata/facade/lookup/front_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -22,8 +22,8 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/hit/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
 

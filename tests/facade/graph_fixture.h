@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/device_work.h"
 #include "strata/tests/facade/facade_fixture.h"
 

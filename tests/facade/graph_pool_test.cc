@@ -1,4 +1,4 @@
-#include "strata/facade/graph_pool.h"
+#include "strata/facade/graphs/graph_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

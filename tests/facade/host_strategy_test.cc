@@ -1,6 +1,6 @@
 // The strategy for host memory (tf_bfc.md §2, ProcessState).
 
-#include "strata/facade/host_strategy.h"
+#include "strata/facade/settings/host_strategy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "strata/facade/key_table.h"
+#include "strata/facade/lookup/key_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "strata/facade/known_streams.h"
+#include "strata/facade/bindings/c/known_streams.h"
 
 #include <gtest/gtest.h>
 

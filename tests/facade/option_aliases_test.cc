@@ -1,4 +1,4 @@
-#include "strata/facade/option_aliases.h"
+#include "strata/facade/settings/option_aliases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

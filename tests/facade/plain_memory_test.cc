@@ -1,4 +1,4 @@
-#include "strata/facade/plain_memory.h"
+#include "strata/facade/bindings/c/plain_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "strata/facade/pointer_map.h"
+#include "strata/facade/bindings/c/pointer_map.h"
 
 #include <gtest/gtest.h>
 

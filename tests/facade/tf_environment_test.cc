@@ -1,4 +1,4 @@
-#include "strata/facade/tf_environment.h"
+#include "strata/facade/settings/tf_environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The functions for PyTorch, called as its pluggable allocator calls them. All
 // cases of a process share the facade that the first one creates.
 
-#include "strata/facade/torch.h"
+#include "strata/facade/bindings/torch/torch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "strata/allocation/error.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {

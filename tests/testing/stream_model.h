@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/capture_guard.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/choices.h"
 #include "strata/tests/testing/live_ranges.h"

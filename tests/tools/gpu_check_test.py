@@ -190,7 +190,7 @@ class MappedMemoryTest(unittest.TestCase):
                 self.assertRegex(text, rf"TEST_P\(\w+,\s+{name}\)")
 
     def test_the_line_is_the_one_that_a_row_of_the_table_needs(self):
-        table = SCRIPT.parent.parent / "facade/mapped_memory_reports.def"
+        table = SCRIPT.parent.parent / "facade/settings/mapped_memory_reports.def"
         self.assertIn(gpu_check.CAN_BE_CHOSEN, table.read_text())
 
 

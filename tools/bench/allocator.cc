@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "strata/facade/option_aliases.h"
+#include "strata/facade/settings/option_aliases.h"
 #include "strata/strategy/registry.h"
 #include "strata/tools/peers/registry.h"
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "strata/facade/flags.h"
-#include "strata/facade/tf_environment.h"
+#include "strata/facade/settings/tf_environment.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/cores.h"

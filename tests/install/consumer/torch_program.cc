@@ -1,6 +1,6 @@
 // Loads the shared library as PyTorch's pluggable allocator does, finds the
-// functions of strata/facade/torch.h by name, and allocates from two threads.
-// Prints the first error.
+// functions of strata/facade/bindings/torch/torch.h by name, and allocates from
+// two threads. Prints the first error.
 
 #include <dlfcn.h>
 

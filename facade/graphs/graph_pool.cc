@@ -1,0 +1,202 @@
+#include "strata/facade/graphs/graph_pool.h"
+
+#include <glog/logging.h>
+
+#include <atomic>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/block_flags.h"
+#include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/streams/later_free.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+namespace {
+
+std::uint64_t NextOrder() {
+  static std::atomic<std::uint64_t> next{0};
+  return ++next;
+}
+
+// A chunk of a graph pool never leaves it: disable the options that release
+// chunks.
+StrategyOptions SettingsOf(const StrategyOptions& options) {
+  StrategyOptions settings = options;
+  settings.free_idle_chunk = false;
+  settings.free_when_no_cache_hit = false;
+  settings.auto_growth_give_back_limit = 0;
+  return settings;
+}
+
+// The layer below handles marks. The other decorators are as outside the pool.
+DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
+  DecoratorOptions decorators = options;
+  decorators.stream_safe = false;
+  decorators.retry_time_ms = 0;
+  decorators.guard = false;
+  decorators.fault.clear();
+  return decorators;
+}
+
+}  // namespace
+
+Status GraphPoolStream::Synchronize() noexcept {
+  const CaptureGate::Calm calm(timelines_->gate());
+  return calm ? device()->Synchronize() : Status::kNotReady;
+}
+
+std::shared_ptr<GraphPool> GraphPool::Make(
+    GraphPoolId id, std::shared_ptr<TimelineTable> timelines) {
+  return {new GraphPool(id, std::move(timelines)), [](GraphPool* pool) {
+            // The gate must outlive the call, which may destroy the pool.
+            const std::shared_ptr<TimelineTable> held = pool->timelines_;
+            held->gate().EndLater(*pool);
+          }};
+}
+
+GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
+    : id_(id), order_(NextOrder()), timelines_(std::move(timelines)) {}
+
+void GraphPool::End() noexcept {
+  // The gate must outlive the call.
+  const std::shared_ptr<TimelineTable> held = timelines_;
+  if (AwaitLaunches()) {
+    delete this;
+  } else if (!held->gate().Postpone(*this)) {
+    LOG(ERROR) << "graph pool " << id_
+               << ": its memory goes back although its last launch could not "
+                  "be waited for";
+    delete this;
+  }
+}
+
+bool GraphPool::AwaitLaunches() noexcept {
+  // Launches may be running on any stream.
+  Platform& platform = *timelines_->platform();
+  for (int i = 0; i < platform.device_count(); ++i) {
+    Device& device = platform.device(i);
+    if (!HasMemoryOf(device)) continue;
+    const Status status = device.Synchronize();
+    if (status == Status::kSuccess) continue;
+    LOG_IF(ERROR, !std::exchange(complained_, true))
+        << "graph pool " << id_ << ": cannot wait for the last launch ("
+        << status << "); its memory is kept until it can be waited for";
+    return false;
+  }
+  return true;
+}
+
+GraphPool::~GraphPool() {
+  if (unused_ != nullptr) --*unused_;
+  GiveKept();
+  for (const auto& [state, at] : places_) {
+    at->fronts.RemoveIf([](std::uint64_t) { return true; },
+                        [](Front* front) { front->Drop(); });
+    // Live blocks still belong to their owners.
+    at->pool->EndAllocations();
+  }
+}
+
+bool GraphPool::HasMemoryOf(const Device& device) const noexcept {
+  for (const auto& [state, at] : places_) {
+    if (state->device() == &device) return true;
+  }
+  for (const Kept* kept = kept_.get(); kept != nullptr;
+       kept = kept->next.get()) {
+    const Place place = kept->allocation->place();
+    if (place.kind != PlaceKind::kHost && place.index == device.ordinal()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+GraphPool::AtPlace& GraphPool::PlaceOf(
+    const std::shared_ptr<PlaceState>& state) {
+  const auto found = places_.find(state.get());
+  if (found != places_.end()) return *found->second;
+  auto made = std::make_unique<AtPlace>();
+  made->state = state;
+  // A separate ladder: no other pool may reclaim idle memory from here.
+  made->reclaimer = std::make_shared<Reclaimer>();
+  made->pool = std::make_shared<ChunkPool>(state->pool(), /*limit_bytes=*/0,
+                                           made->reclaimer);
+  made->strategy = std::make_unique<StrategySource>(
+      GraphPoolStrategy(state->strategy_name()), made->pool,
+      SettingsOf(state->strategy_options()));
+  return *places_.emplace(state.get(), std::move(made)).first->second;
+}
+
+Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
+                          const Stream& stream) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  AtPlace& at = PlaceOf(state);
+  if (Front* front = at.fronts.FindLocked(stream.uid)) return *front;
+  auto own =
+      std::make_shared<GraphPoolStream>(*state->device(), stream, timelines_);
+  auto order =
+      std::make_shared<CaptureOrderAllocator>(at.strategy->For(own), own);
+  orders_.push_back(order);
+  Front* front =
+      state->AddGraphFront(own, order, DecoratorsOf(state->decorator_options()),
+                           at.reclaimer, *this);
+  try {
+    at.fronts.Insert(stream.uid, front);
+  } catch (...) {
+    front->Drop();
+    throw;
+  }
+  return *front;
+}
+
+void GraphPool::CaptureEnded() noexcept {
+  // By index: the list may grow meanwhile, and a copy could fail.
+  for (std::size_t i = 0;; ++i) {
+    std::shared_ptr<CaptureOrderAllocator> order;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (i >= orders_.size()) return;
+      order = orders_[i].lock();
+    }
+    if (order != nullptr) order->CaptureEnded();
+  }
+}
+
+void GraphPool::Keep(std::shared_ptr<Allocator> layer,
+                     Allocation* allocation) noexcept {
+  std::unique_ptr<Kept> kept(new (std::nothrow) Kept);
+  if (kept == nullptr) {
+    LOG(ERROR) << "graph pool " << id_ << ": no host memory to keep "
+               << allocation->data() << "; it is never reused";
+    return;
+  }
+  kept->layer = std::move(layer);
+  kept->allocation = allocation;
+  // A second free must fail.
+  SetLive(*allocation->block(), false);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  kept->next = std::move(kept_);
+  kept_ = std::move(kept);
+}
+
+void GraphPool::GiveKept() noexcept {
+  std::unique_ptr<Kept> kept;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    kept = std::move(kept_);
+  }
+  while (kept != nullptr) {
+    FreeAtLast(*kept->layer, *kept->allocation->block());
+    kept = std::move(kept->next);
+  }
+}
+
+std::size_t GraphPool::reserved_bytes() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [state, at] : places_) bytes += at->pool->reserved_bytes();
+  return bytes;
+}
+
+}  // namespace strata

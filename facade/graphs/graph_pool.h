@@ -1,0 +1,138 @@
+#ifndef STRATA_FACADE_GRAPHS_GRAPH_POOL_H_
+#define STRATA_FACADE_GRAPHS_GRAPH_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/allocation/decorators/capture_order_allocator.h"
+#include "strata/allocation/reclaim/reclaimer.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/capture_hold.h"
+#include "strata/allocation/streams/chain_stream.h"
+#include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/front.h"
+#include "strata/facade/graphs/graph_pool_id.h"
+#include "strata/facade/lookup/key_table.h"
+#include "strata/facade/place_state.h"
+#include "strata/platform/device.h"
+#include "strata/platform/place.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+
+// The stream of a graph pool's chain. Memory returns to the system only after a
+// wait for the device, because launches may have used it on any stream. While
+// captures are under way the stream is not used.
+class GraphPoolStream final : public ChainStream {
+ public:
+  GraphPoolStream(Device& device, const Stream& stream,
+                  std::shared_ptr<TimelineTable> timelines)
+      : ChainStream(device, stream), timelines_(std::move(timelines)) {}
+
+  Status Synchronize() noexcept override;
+  bool IsDone() noexcept override { return false; }
+
+ private:
+  const std::shared_ptr<TimelineTable> timelines_;
+};
+
+// Memory for the graphs of one or more captures: memory allocated inside them,
+// and outside memory that they may refer to.
+//
+// Model: per place, a ChunkPool above the place's pool counts the bytes and
+//   enforces the limit. A strategy per stream on it never releases a chunk:
+//   auto_growth, or virtual_memory where that serves the place.
+//   A freed block serves only later requests of this pool, of this capture or
+//   of the next. The memory returns to the place when the pool ends, after a
+//   wait for the device. If the wait fails, the pool remains until it succeeds,
+//   but not longer than its facade. Live blocks then keep their chunks alive;
+//   the place releases the idle memory beside them to the system.
+//   Captures that share a pool run one after another, and so must the launches
+//   of their graphs (cuda_semantics.md K6).
+// Threads: any thread.
+// Lifetime: shared by its users, by captures that are under way, and by graphs,
+//   through their user objects. The last owner ends the pool. Chains with live
+//   allocations last until those are freed.
+// Source: DESIGN §5; cuda_semantics.md C25-C33, K1-K9; pytorch.md §2.8;
+//   paddle.md §3.8.
+class GraphPool final : public CaptureHold, private Postponable {
+ public:
+  // The pool ends with its last owner. If captures are under way then, it ends
+  // after them.
+  static std::shared_ptr<GraphPool> Make(
+      GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
+
+  GraphPoolId id() const { return id_; }
+
+  // The chain of `stream` at the place of `state`. Makes no device call.
+  //
+  // Errors: std::bad_alloc.
+  Front& FrontOf(const std::shared_ptr<PlaceState>& state,
+                 const Stream& stream);
+  // Call when all streams of the capture have joined, or the capture failed.
+  void CaptureEnded() noexcept;
+  // All users have removed the pool: increments `count` until the pool ends.
+  // Called once.
+  void CountAsUnused(
+      const std::shared_ptr<std::atomic<std::size_t>>& count) noexcept {
+    unused_ = count;
+    ++*count;
+  }
+
+  std::uint64_t order() const noexcept override { return order_; }
+  void Keep(std::shared_ptr<Allocator> layer,
+            Allocation* allocation) noexcept override;
+
+  // Bytes held from the system for this pool, at all places.
+  std::size_t reserved_bytes() const;
+
+ private:
+  // The part of a pool at one place.
+  struct AtPlace {
+    std::shared_ptr<PlaceState> state;
+    std::shared_ptr<Reclaimer> reclaimer;
+    std::shared_ptr<ChunkPool> pool;
+    std::unique_ptr<StrategySource> strategy;
+    KeyTable<Front> fronts;
+  };
+  struct Kept {
+    std::shared_ptr<Allocator> layer;
+    Allocation* allocation = nullptr;
+    std::unique_ptr<Kept> next;
+  };
+
+  GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
+  ~GraphPool() override;
+
+  void End() noexcept override;
+  // Waits for the launches on every device with memory here. False if a wait
+  // fails.
+  bool AwaitLaunches() noexcept;
+  AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
+  void GiveKept() noexcept;
+  // Called at the end, when no other thread can change the state.
+  bool HasMemoryOf(const Device& device) const noexcept;
+
+  const GraphPoolId id_;
+  const std::uint64_t order_;
+  const std::shared_ptr<TimelineTable> timelines_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
+  std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
+  std::unique_ptr<Kept> kept_;
+  // Null until all users have removed the pool; then the count of such pools.
+  std::shared_ptr<std::atomic<std::size_t>> unused_;
+  // Used at the end, by one thread at a time:
+  bool complained_ = false;  // the log says that the pool cannot end yet
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_GRAPHS_GRAPH_POOL_H_

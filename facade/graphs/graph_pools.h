@@ -1,0 +1,173 @@
+#ifndef STRATA_FACADE_GRAPHS_GRAPH_POOLS_H_
+#define STRATA_FACADE_GRAPHS_GRAPH_POOLS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/failure.h"
+#include "strata/allocation/reclaim/reclaimer.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/capture_hold.h"
+#include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/graphs/graph_pool.h"
+#include "strata/platform/device.h"
+#include "strata/platform/function_ref.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The graph pools of a facade, and the mapping from captures to pools.
+//
+// Model: each capture is announced with its pool, before or after it begins. A
+//   capture is identified by its id, which all its streams report. So forked
+//   streams and other threads find the same pool, while other work is not
+//   affected. An announcement without a stream is for the first capture without
+//   another announcement. The gate counts each announced capture until its end
+//   was seen.
+//   A pool lives until all its users have removed it and its last graph is
+//   gone. A pool that ends while captures are under way waits for them, because
+//   memory may not return to the system meanwhile.
+// Threads: any thread.
+// Cost: nothing while no capture is announced; then one device call per
+//   request.
+// Source: DESIGN §5; cuda_semantics.md C10, C29, C31; paddle.md §3.8.
+class GraphPools final : public CaptureHolds {
+ public:
+  explicit GraphPools(std::shared_ptr<TimelineTable> timelines);
+
+  const CaptureGate& gate() const { return timelines_->gate(); }
+
+  // Adds a user to the pool; creates it if it does not exist. 0 or less:
+  // assigns a new id. Returns the id.
+  GraphPoolId Prepare(GraphPoolId id);
+  // Removes a user. The last one ends the pool, once its graphs are gone.
+  //
+  // Errors: std::invalid_argument if the pool has no user.
+  void Remove(GraphPoolId id);
+  // Remove for a caller that prepared the pool and then failed.
+  void Release(GraphPoolId id) noexcept;
+  // Errors: std::invalid_argument if there is no such pool.
+  std::shared_ptr<GraphPool> Get(GraphPoolId id) const;
+
+  // Announces that the capture of `stream` (of any stream, if it has no uid),
+  // which is under way or about to begin, uses the pool.
+  //
+  // Returns the number of the announcement.
+  //
+  // Errors: std::logic_error if the pool or the stream is announced already;
+  //   std::invalid_argument if there is no such pool.
+  std::uint64_t Announce(GraphPoolId id, const Stream& stream);
+  // Ends the announcement: the capture has ended, or never began. Ignored if it
+  // was withdrawn already.
+  void Withdraw(std::uint64_t announcement) noexcept;
+  // Withdraws the capture that is announced for the pool, unless it is under
+  // way: then it is a later capture.
+  //
+  // Errors: std::invalid_argument if there is no such pool.
+  void CaptureEnded(GraphPoolId id);
+  // Withdraws the announcements on `device` for captures or streams that have
+  // ended. Returns whether there was one; then call Sweep for the work that
+  // waited for it.
+  bool CloseEnded(Device& device) noexcept;
+  // Lets the graph hold the pool, through a user object that all its instances
+  // share, until its last launch completes.
+  //
+  // Errors: the device's; kNotSupported if it has no user objects.
+  Status Retain(GraphPoolId id, Device& device, Graph graph);
+
+  // The pool of the capture that `stream` takes part in. Null without a
+  // failure: it takes part in none. Null with a failure: it may not allocate.
+  // `may_be_gone` as in AddHoldsOf.
+  std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
+                                   Failure& failure,
+                                   bool may_be_gone = false) noexcept;
+  void AddHoldsOf(Device& device, const Stream& stream, std::uint64_t own,
+                  std::vector<std::shared_ptr<CaptureHold>>& holds,
+                  bool may_be_gone) override;
+
+  // Ends the objects that waited for captures to end, and pools whose last
+  // graph is gone. Does nothing while a capture is announced.
+  void Sweep() noexcept;
+  // Calls each device that has graphs of pools without users, then sweeps. The
+  // driver reports the end of a graph in a separate thread. The report may
+  // need the call, or may arrive later. Returns whether such pools are left.
+  bool AskAndSweep() noexcept;
+  // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
+  // with graphs of pools without users.
+  ReclaimSource& ask_step() { return ask_step_; }
+  ReclaimSource& await_step() { return await_step_; }
+  // Withdraws all announcements and removes all pools: the facade is being
+  // destroyed.
+  void Close() noexcept;
+
+ private:
+  struct Entry {
+    std::shared_ptr<GraphPool> pool;
+    int references = 0;
+  };
+  struct Announced {
+    Stream stream;              // uid 0: unknown yet
+    std::uint64_t capture = 0;  // 0: unknown yet
+    std::shared_ptr<GraphPool> pool;
+    std::uint64_t number = 0;  // number of the announcement
+  };
+  struct Ticket;
+  class Step final : public ReclaimSource {
+   public:
+    Step(GraphPools& pools, bool waits) : pools_(pools), waits_(waits) {}
+    // The memory returns to the system once its pool has ended.
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
+    std::size_t Reclaim(Stream /*stream*/,
+                        std::size_t bytes) noexcept override {
+      return pools_.EndUnused(waits_) ? bytes : 0;
+    }
+
+   private:
+    GraphPools& pools_;
+    const bool waits_;
+  };
+
+  // Called at exhaustion. Returns whether a pool has ended, or an object that
+  // waited for captures to end. With `waits`, waits for the devices first.
+  bool EndUnused(bool waits) noexcept;
+  // Calls `ask` with each device that has, or had, graphs of these pools.
+  void ForEachGraphDevice(FunctionRef<void(Device&)> ask) const noexcept;
+  std::uint64_t Enter(GraphPoolId id, const Stream& stream);
+  // Whether the capture began and ended, or its stream has ended. One device
+  // call.
+  bool IsOver(const Announced& seen) const noexcept;
+  // Withdraws the first announcement for which `is_meant` returns true. False
+  // if there is none.
+  template <class Predicate>
+  bool WithdrawIf(Predicate is_meant) noexcept;
+  static void OnGraphGone(void* argument);
+  static std::atomic<Ticket*>& GoneGraphs();
+  // The pool announced for the capture. Found by id, or by a query of the
+  // announced streams.
+  std::shared_ptr<GraphPool> PoolOf(const Stream& stream,
+                                    std::uint64_t capture);
+  const std::shared_ptr<TimelineTable> timelines_;
+  mutable std::mutex mutex_;
+  std::map<GraphPoolId, Entry> pools_;  // guarded by mutex_
+  std::vector<Announced> announced_;    // guarded by mutex_
+  std::uint64_t announcements_ = 0;  // announcements so far; guarded by mutex_
+  // Number of pools that all users have removed and graphs hold.
+  const std::shared_ptr<std::atomic<std::size_t>> unused_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+  // Per device ordinal: whether graphs of these pools were made on the device.
+  std::unique_ptr<std::atomic<bool>[]> has_graphs_;
+  Step ask_step_{*this, /*waits=*/false};
+  Step await_step_{*this, /*waits=*/true};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_GRAPHS_GRAPH_POOLS_H_

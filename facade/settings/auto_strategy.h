@@ -1,0 +1,45 @@
+#ifndef STRATA_FACADE_SETTINGS_AUTO_STRATEGY_H_
+#define STRATA_FACADE_SETTINGS_AUTO_STRATEGY_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/facade/options.h"
+#include "strata/platform/device.h"
+
+namespace strata {
+
+// The value of --allocator_strategy with which ChooseStrategy chooses.
+inline constexpr std::string_view kAutoStrategy = "auto";
+
+// A row of mapped_memory_reports.def.
+struct MappedMemoryReport {
+  int compute_major = 0;
+  int compute_minor = 0;
+  const char* date = "";  // date of docs/gpu/<date>.md
+};
+
+std::vector<MappedMemoryReport> MappedMemoryReports();
+
+struct StrategyChoice {
+  std::string name;  // name of a strategy
+  std::string why;   // part of a sentence: "the device is simulated"
+};
+
+// The strategy for a device with `caps` if the options leave the choice.
+//
+// Model: virtual_memory on a simulated device, and on a GPU of a compute
+//   capability that `reports` lists. auto_growth on other GPUs, without virtual
+//   memory, with use_cuda_managed_memory, and with strata_ipc=legacy.
+StrategyChoice ChooseStrategy(
+    const Options& options, const Caps& caps,
+    const std::vector<MappedMemoryReport>& reports = MappedMemoryReports());
+
+// The strategy that serves a device with `caps`: Options::Strategy(), or the
+// result of ChooseStrategy if that is auto.
+std::string StrategyOn(const Options& options, const Caps& caps);
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_SETTINGS_AUTO_STRATEGY_H_

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
-#include "strata/tests/testing/counting_allocator.h"
-#include "strata/tests/testing/failing_allocator.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/counting_allocator.h"
+#include "strata/tests/testing/layers/failing_allocator.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "strata/allocation/allocator.h"
-#include "strata/tests/testing/failing_allocator.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/failing_allocator.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {

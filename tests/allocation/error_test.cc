@@ -7,7 +7,7 @@
 #include <string>
 
 #include "strata/allocation/size.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {

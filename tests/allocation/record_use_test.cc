@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/decorators/stream_safe_allocator.h"
-#include "strata/tests/allocation/stream_safe_fixture.h"
+#include "strata/tests/allocation/decorators/stream_safe_fixture.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "strata/tests/testing/virtual_memory_fixture.h"
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string>
 
-#include "strata/tests/testing/capture_fixture.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
 
 namespace strata {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "strata/tests/testing/capture_fixture.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "strata/tests/testing/graph_memory_fixture.h"
+#include "strata/tests/testing/devices/graph_memory_fixture.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/tests/testing/capture_fixture.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
 
 namespace strata {
 namespace {

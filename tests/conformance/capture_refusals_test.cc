@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "strata/tests/testing/capture_fixture.h"
-#include "strata/tests/testing/unsafe_calls.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
+#include "strata/tests/testing/devices/unsafe_calls.h"
 
 namespace strata {
 namespace {

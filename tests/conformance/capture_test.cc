@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/tests/testing/capture_fixture.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
 
 namespace strata {
 namespace {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <vector>
 
-#include "strata/tests/testing/capture_fixture.h"
+#include "strata/tests/testing/devices/capture_fixture.h"
 
 namespace strata {
 namespace {

@@ -18,8 +18,8 @@
 
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/sim/device/sim_platform.h"
-#include "strata/tests/testing/device_fixture.h"
-#include "strata/tests/testing/random_program.h"
+#include "strata/tests/testing/devices/device_fixture.h"
+#include "strata/tests/testing/models/random_program.h"
 
 namespace strata {
 namespace {

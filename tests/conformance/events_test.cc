@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "strata/tests/testing/device_fixture.h"
+#include "strata/tests/testing/devices/device_fixture.h"
 
 namespace strata {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/faults/fault_injector.h"
-#include "strata/tests/testing/faulted_state.h"
-#include "strata/tests/testing/virtual_memory_fixture.h"
+#include "strata/tests/testing/devices/faulted_state.h"
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

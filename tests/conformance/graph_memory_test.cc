@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/tests/testing/graph_memory_fixture.h"
+#include "strata/tests/testing/devices/graph_memory_fixture.h"
 
 namespace strata {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/tests/testing/virtual_memory_fixture.h"
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

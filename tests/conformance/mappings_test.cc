@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/tests/testing/virtual_memory_fixture.h"
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

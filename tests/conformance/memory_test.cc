@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/tests/testing/device_fixture.h"
+#include "strata/tests/testing/devices/device_fixture.h"
 
 namespace strata {
 namespace {

@@ -1,7 +1,7 @@
 // Reuse of freed blocks of a stream-ordered pool by streams: cuda_semantics.md
 // P4, P5 and T49-T53.
 
-#include "strata/tests/testing/pool_fixture.h"
+#include "strata/tests/testing/devices/pool_fixture.h"
 
 namespace strata {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/tests/testing/pool_fixture.h"
+#include "strata/tests/testing/devices/pool_fixture.h"
 
 namespace strata {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 #include "strata/tests/testing/second_process.h"
-#include "strata/tests/testing/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/tests/testing/device_fixture.h"
+#include "strata/tests/testing/devices/device_fixture.h"
 
 namespace strata {
 namespace {

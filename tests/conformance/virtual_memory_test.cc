@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "strata/tests/testing/virtual_memory_fixture.h"
+#include "strata/tests/testing/devices/virtual_memory_fixture.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "strata/tests/testing/device_fixture.h"
+#include "strata/tests/testing/devices/device_fixture.h"
 
 namespace strata {
 namespace {

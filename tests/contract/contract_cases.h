@@ -7,7 +7,7 @@
 
 #include "strata/allocation/decorators/registry.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/tests/contract/contract_cases.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 

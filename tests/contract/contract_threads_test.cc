@@ -9,7 +9,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/tests/contract/contract_fixture.h"
-#include "strata/tests/testing/live_ranges.h"
+#include "strata/tests/testing/layers/live_ranges.h"
 
 namespace strata {
 namespace {

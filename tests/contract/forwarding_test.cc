@@ -14,7 +14,7 @@
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/diagnostics/tracking_allocator.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 namespace {

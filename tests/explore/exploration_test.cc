@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/explorer.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/explore/explorer.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

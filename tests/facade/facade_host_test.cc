@@ -19,7 +19,7 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/fake_host.h"
+#include "strata/tests/testing/devices/fake_host.h"
 
 namespace strata {
 namespace {

@@ -13,7 +13,7 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {

@@ -13,7 +13,7 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/function_ref.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/faulting_platform.h"
+#include "strata/tests/testing/devices/faulting_platform.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

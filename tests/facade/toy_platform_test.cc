@@ -1,7 +1,7 @@
 // A facade on a device that is neither simulated nor CUDA. All layers above
 // `platform` need only the required part of Device.
 
-#include "strata/tests/testing/toy_platform.h"
+#include "strata/tests/testing/devices/toy_platform.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "strata/platform/calls/call_trace.h"
 #include "strata/tests/fuzz/read_any.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

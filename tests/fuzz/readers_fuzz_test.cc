@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/tests/fuzz/read_any.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 #include "strata/tests/tools/snapshot_files.h"
 
 namespace strata {

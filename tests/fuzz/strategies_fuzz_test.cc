@@ -14,7 +14,7 @@
 
 #include "strata/strategy/registry.h"
 #include "strata/tests/fuzz/strategy_program.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

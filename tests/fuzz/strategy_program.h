@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/tests/testing/facade_model.h"
-#include "strata/tests/testing/facade_settings.h"
+#include "strata/tests/testing/models/facade_model.h"
+#include "strata/tests/testing/models/facade_settings.h"
 
 namespace strata {
 

@@ -22,8 +22,8 @@ sed -i '/^STRATA_PLATFORM(cuda,/d' devices.def
 # The folder …
 mkdir toy
 for file in toy_platform.h toy_platform.cc; do
-  sed 's,strata/tests/testing/,strata/platform/toy/,' \
-    "$source/tests/testing/$file" >"toy/$file"
+  sed 's,strata/tests/testing/devices/,strata/platform/toy/,' \
+    "$source/tests/testing/devices/$file" >"toy/$file"
 done
 # … and the line.
 echo 'STRATA_PLATFORM(toy, MakeToyPlatform)' >>devices.def

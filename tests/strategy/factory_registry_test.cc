@@ -10,7 +10,7 @@
 
 #include "strata/allocation/decorator.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 namespace {

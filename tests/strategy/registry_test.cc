@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 namespace {

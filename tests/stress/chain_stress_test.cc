@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/live_ranges.h"
-#include "strata/tests/testing/stress_settings.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/live_ranges.h"
+#include "strata/tests/testing/layers/test_place.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

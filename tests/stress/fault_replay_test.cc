@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/live_ranges.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/live_ranges.h"
+#include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "strata/tests/testing/hazard_program.h"
-#include "strata/tests/testing/hazard_verdict.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/hazards/hazard_program.h"
+#include "strata/tests/testing/hazards/hazard_verdict.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

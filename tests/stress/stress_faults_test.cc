@@ -7,9 +7,9 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/facade_model.h"
-#include "strata/tests/testing/pool_place.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/layers/pool_place.h"
+#include "strata/tests/testing/models/facade_model.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

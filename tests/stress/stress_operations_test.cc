@@ -12,11 +12,11 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/facade_model.h"
-#include "strata/tests/testing/facade_settings.h"
-#include "strata/tests/testing/live_ranges.h"
-#include "strata/tests/testing/stress_settings.h"
-#include "strata/tests/testing/test_place.h"
+#include "strata/tests/testing/layers/live_ranges.h"
+#include "strata/tests/testing/layers/test_place.h"
+#include "strata/tests/testing/models/facade_model.h"
+#include "strata/tests/testing/models/facade_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

@@ -17,7 +17,7 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/platform/sim/device/sim_platform.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

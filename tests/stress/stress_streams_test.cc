@@ -13,8 +13,8 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/stream_model.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stream_model.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

@@ -18,8 +18,8 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"
-#include "strata/tests/testing/live_ranges.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/layers/live_ranges.h"
+#include "strata/tests/testing/models/stress_settings.h"
 
 namespace strata {
 namespace {

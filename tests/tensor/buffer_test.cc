@@ -7,8 +7,8 @@
 #include <string>
 
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/tests/testing/counting_allocator.h"
-#include "strata/tests/testing/failing_allocator.h"
+#include "strata/tests/testing/layers/counting_allocator.h"
+#include "strata/tests/testing/layers/failing_allocator.h"
 
 namespace strata {
 namespace {

@@ -14,8 +14,8 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/counting_allocator.h"
-#include "strata/tests/testing/failing_allocator.h"
+#include "strata/tests/testing/layers/counting_allocator.h"
+#include "strata/tests/testing/layers/failing_allocator.h"
 
 namespace strata {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/toy_platform.h"
+#include "strata/tests/testing/devices/toy_platform.h"
 
 namespace strata {
 namespace {

@@ -18,10 +18,10 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/system/host_allocator.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/counting_allocator.h"
-#include "strata/tests/testing/failing_allocator.h"
-#include "strata/tests/testing/handle_allocator.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/counting_allocator.h"
+#include "strata/tests/testing/layers/failing_allocator.h"
+#include "strata/tests/testing/layers/handle_allocator.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {

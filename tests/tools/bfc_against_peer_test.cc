@@ -14,7 +14,7 @@
 
 #include "strata/strategy/bfc/bfc_allocator.h"
 #include "strata/strategy/shared/shared_order.h"
-#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/layers/pool_place.h"
 #include "strata/tests/tools/peer_fixture.h"
 #include "strata/tools/peers/tf_bfc_peer.h"
 #include "strata/tools/trace_reader.h"

@@ -12,7 +12,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
-#include "strata/tests/testing/stress_settings.h"
+#include "strata/tests/testing/models/stress_settings.h"
 #include "strata/tests/tools/peer_fixture.h"
 #include "strata/tools/block_checker.h"
 #include "strata/tools/peers/registry.h"

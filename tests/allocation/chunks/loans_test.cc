@@ -1,0 +1,79 @@
+// Holders that retire while another call searches for retired holders.
+
+#include "strata/allocation/chunks/loans.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "strata/allocation/chunks/holder_list.h"
+#include "strata/allocation/chunks/memory_budget.h"
+#include "strata/tests/testing/layers/pool_place.h"
+
+namespace strata {
+namespace {
+
+// Its last loan returns during its first call of EndLending, too late for that
+// call. The returning thread then searches for retired holders, like ChunkPool.
+class LateLender : public ChunkHolder {
+ public:
+  LateLender(Loans& loans, int& alive)
+      : ChunkHolder(Identity{}), loans_(loans), alive_(alive) {
+    ++alive_;
+  }
+  ~LateLender() override { --alive_; }
+
+  IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
+    return {};
+  }
+  bool IdleIsDone() noexcept override { return true; }
+  std::size_t GiveBack(const GiveBackRequest& /*request*/) noexcept override {
+    return 0;
+  }
+  bool EndLending() noexcept override {
+    if (can_end_) return true;
+    if (--early_calls_ >= 0) return false;
+    can_end_ = true;
+    loans_.EndRetired();
+    return false;
+  }
+
+  // `calls` calls of EndLending precede the one during which the loan returns.
+  void set_early_calls(int calls) { early_calls_ = calls; }
+
+ private:
+  Loans& loans_;
+  int& alive_;
+  int early_calls_ = 0;
+  bool can_end_ = false;
+};
+
+class LoansTest : public ::testing::Test {
+ protected:
+  PoolPlace place_;
+  MemoryBudget budget_{*place_.system(), nullptr, 0, "", place_.reclaimer()};
+  HolderList holders_;
+  Loans loans_{holders_, budget_};
+  int alive_ = 0;
+};
+
+// The other call finds an empty list.
+TEST_F(LoansTest, AHolderEndsWhoseLastLoanReturnsWhileItRetires) {
+  loans_.Retire(std::make_unique<LateLender>(loans_, alive_));
+  EXPECT_EQ(alive_, 0);
+  EXPECT_FALSE(loans_.has_retired());
+}
+
+// The other call finds the list empty, because this one has removed the holder.
+TEST_F(LoansTest, AHolderEndsWhoseLastLoanReturnsWhileACallHasIt) {
+  auto lender = std::make_unique<LateLender>(loans_, alive_);
+  lender->set_early_calls(1);
+  loans_.Retire(std::move(lender));
+  ASSERT_EQ(alive_, 1);
+  loans_.EndRetired();
+  EXPECT_EQ(alive_, 0);
+  EXPECT_FALSE(loans_.has_retired());
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,397 @@
+#include "strata/strategy/shared/stream_view.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/strategy/registry.h"
+#include "strata/tests/strategy/shared/stream_view_fixture.h"
+#include "strata/tests/testing/layers/live_ranges.h"
+
+namespace strata {
+namespace {
+
+TEST_F(StreamViewTest, AStreamGetsItsOwnBlockBackWithoutWaiting) {
+  AllocationPtr block = a_->Allocate(4096);
+  const void* data = block->data();
+  block.reset();
+  block = a_->Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_EQ(Waits(), 0U);
+}
+
+// Blocks that a stream freed while it was alone are not parked. The second
+// stream waits for them, once.
+TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
+  AllocationPtr block = a_->Allocate(4096);
+  const void* data = block->data();
+  block.reset();
+  EXPECT_FALSE(place_.frees()->any());
+  block = b_->Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_EQ(Waits(), 1U);
+  const AllocationPtr more = b_->Allocate(4096);
+  EXPECT_EQ(Waits(), 1U);
+}
+
+// DESIGN §4: a block freed on stream A stays in A's list.
+TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(4096);
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  const std::uint64_t calls = place_.DeviceCalls();
+  block = a_->Allocate(4000);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_EQ(block->requested_bytes(), 4000U);
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+// So blocks parked earlier become available to others sooner.
+TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
+  UseBoth();
+  std::array<AllocationPtr, 3> blocks;
+  std::array<const void*, 3> addresses{};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = a_->Allocate(4096);
+    addresses[i] = blocks[i]->data();
+  }
+  Work(*a_);
+  for (const std::size_t i : {2U, 0U, 1U}) blocks[i].reset();
+  for (const std::size_t i : {1U, 0U, 2U}) {
+    blocks[i] = a_->Allocate(4096);
+    EXPECT_EQ(blocks[i]->data(), addresses[i]);
+  }
+}
+
+// For a strategy that aligns blocks itself.
+TEST(StreamViewOfBfcTest, AnAlignedRequestHasTheParkedBlockThatIs) {
+  PoolPlaceOptions options;
+  options.progress = "manual";
+  PoolPlace place(options);
+  StrategySource source("bfc", place.pool(), StrategyOptions(), place.frees());
+  const std::shared_ptr<ChainStream> stream = place.NewChainStream();
+  const std::shared_ptr<Allocator> a = source.For(stream);
+  const std::shared_ptr<Allocator> b = source.For(place.NewChainStream());
+  a->Allocate(256).reset();
+  b->Allocate(256).reset();
+  DevicePtr scratch = 0;
+  ASSERT_EQ(place.device().MemAlloc(&scratch, 64), Status::kSuccess);
+
+  constexpr std::size_t kBytes = 8192;
+  AllocationPtr aligned = a->Allocate(Request{kBytes, kBytes});
+  const AllocationPtr filler = a->Allocate(kBytes + 256);
+  AllocationPtr plain = a->Allocate(kBytes);
+  const void* const data = aligned->data();
+  ASSERT_NE(reinterpret_cast<std::uintptr_t>(plain->data()) % kBytes, 0U);
+  ASSERT_EQ(place.device().MemsetAsync(scratch, 1, 64, stream->stream()),
+            Status::kSuccess);
+  aligned.reset();
+  plain.reset();
+  aligned = a->Allocate(Request{kBytes, kBytes});
+  EXPECT_EQ(aligned->data(), data);
+  aligned.reset();
+  place.frees()->Close();
+}
+
+// DESIGN §4: it reaches the shared strategy when A's event is complete.
+TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
+  UseBoth();
+  const std::uint64_t waits = Waits();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  AllocationPtr other = b_->Allocate(Mebibytes(20));
+  EXPECT_NE(other->data(), data);
+  device().StepAll();
+  AllocationPtr again = b_->Allocate(Mebibytes(20));
+  EXPECT_EQ(again->data(), data);
+  EXPECT_EQ(Waits(), waits);
+}
+
+// Also by a request that must not grow, because the layer above tries that
+// first.
+TEST_F(StreamViewTest, AParkedBlockIsThereWithoutGrowth) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  block = a_->Allocate(Request{Mebibytes(20), 0, kNoGrowth});
+  EXPECT_EQ(block->data(), data);
+}
+
+TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(1));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  EXPECT_NE(a_->Allocate(Mebibytes(1) / 2)->data(), data);
+  EXPECT_EQ(a_->Allocate(Mebibytes(1) - 1000)->data(), data);
+}
+
+// No request would wait for the block that could be split.
+TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(250));
+  const void* const data = block->data();
+  const AllocationPtr rest = a_->Allocate(Mebibytes(4));
+  Work(*a_);
+  block.reset();
+  Failure failure;
+  const Request small{Mebibytes(6)};
+  const Request at_once{Mebibytes(6), 0, kNoRetry};
+  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);  // it belongs to A
+  Allocation* taken = a_->TryAllocate(at_once, failure);
+  ASSERT_NE(taken, nullptr) << failure.ToString();
+  EXPECT_EQ(taken->data(), data);
+  EXPECT_EQ(taken->requested_bytes(), small.bytes);
+  a_->DoFree(taken);
+
+  place_.timelines()->gate().Announce();
+  taken = a_->TryAllocate(small, failure);
+  place_.timelines()->gate().Withdraw();
+  ASSERT_NE(taken, nullptr) << failure.ToString();
+  EXPECT_EQ(taken->data(), data);
+  a_->DoFree(taken);
+  EXPECT_NE(device().PendingCount(), 0U);
+  // Otherwise the request waits for the frees, and splits the block.
+  const AllocationPtr half = a_->Allocate(Mebibytes(120));
+  EXPECT_EQ(device().PendingCount(), 0U);
+  EXPECT_LT(half->size(), Mebibytes(121));
+  EXPECT_NO_THROW(a_->Allocate(Mebibytes(120)));
+}
+
+// Only a few of them are remembered.
+TEST_F(StreamViewTest, ManyBlocksAreWastedAndParkedAgain) {
+  UseBoth();
+  std::vector<AllocationPtr> blocks;
+  for (std::size_t i = 0; i < 20; ++i) {
+    blocks.push_back(a_->Allocate(Mebibytes(11) + i * 4096));
+  }
+  const Request small{Mebibytes(2), 0, kNoRetry};
+  std::vector<AllocationPtr> rest;
+  const auto fill = [&] {
+    while (true) rest.push_back(a_->Allocate(small));
+  };
+  EXPECT_THROW(fill(), BadAlloc);
+  Work(*a_);
+  for (int round = 0; round < 3; ++round) {
+    blocks.clear();
+    EXPECT_EQ(place_.frees()->deferred().blocks, 20U) << round;
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_NO_THROW(blocks.push_back(a_->Allocate(small)));
+    }
+  }
+}
+
+TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  block = a_->Allocate(Request{Mebibytes(20), 0, kNoRetry});
+  EXPECT_EQ(block->data(), data);
+}
+
+TEST_F(StreamViewTest, ExhaustionWaitsForParkedBlocks) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(200));
+  Work(*a_);
+  block.reset();
+  block = b_->Allocate(Mebibytes(150));
+  EXPECT_EQ(device().PendingCount(), 0U);
+  EXPECT_FALSE(place_.frees()->any());
+}
+
+TEST_F(StreamViewTest, RecordsOneEventIn64Frees) {
+  UseBoth();
+  a_->Allocate(4096).reset();
+  const std::uint64_t before = device().CallCount(DeviceCall::kEventRecord);
+  for (int i = 0; i < 640; ++i) a_->Allocate(4096).reset();
+  EXPECT_LE(device().CallCount(DeviceCall::kEventRecord) - before, 10U);
+}
+
+TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  const Stream stream = a_->stream();
+  Work(*a_);
+  block.reset();
+  place_.timelines()->StreamDestroyed(stream);
+  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
+  a_.reset();
+  EXPECT_NE(b_->Allocate(Mebibytes(20))->data(), data);
+  device().StepAll();
+  b_->Allocate(Mebibytes(60)).reset();  // a miss
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
+}
+
+// Blocks parked earlier do not use the room of blocks still in use.
+TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
+  UseBoth();
+  const AllocationPtr other = b_->Allocate(256);
+  const std::uint64_t waits = Waits();
+  for (const std::size_t bytes : {4096U, 16384U, 65536U}) {
+    std::vector<AllocationPtr> held;
+    for (int i = 0; i < 40; ++i) held.push_back(a_->Allocate(bytes));
+    Work(*a_);
+    held.clear();
+  }
+  EXPECT_EQ(place_.frees()->deferred().blocks, 120U);
+  const AllocationPtr more = b_->Allocate(4096);
+  EXPECT_EQ(Waits(), waits);
+}
+
+TEST_F(StreamViewTest, FreeingAParkedBlockAgainIsFatal) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(4096);
+  Allocation* const raw = block.get();
+  Work(*a_);
+  block.reset();
+  EXPECT_DEATH(AllocationDeleter()(raw), "double free");
+}
+
+// After any failure, memory in use is not allocated again, and nothing leaks.
+TEST_F(StreamViewTest, AFailingDeviceLosesNothing) {
+  UseBoth();
+  for (const DeviceCall call :
+       {DeviceCall::kEventCreate, DeviceCall::kEventRecord,
+        DeviceCall::kEventQuery, DeviceCall::kStreamWaitEvent}) {
+    AllocationPtr block = a_->Allocate(Mebibytes(20));
+    const void* const data = block->data();
+    Work(*a_);
+    device().AddFault(FailAll(call));
+    block.reset();
+    EXPECT_NE(b_->Allocate(Mebibytes(20))->data(), data)
+        << DeviceCallName(call);
+    device().ClearFaults();
+    device().StepAll();
+    place_.frees()->Await();
+    EXPECT_FALSE(place_.frees()->any()) << DeviceCallName(call);
+  }
+}
+
+TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
+  StreamView a(strategy_, order_, place_.NewChainStream());
+  StreamView b(strategy_, order_, place_.NewChainStream());
+  const AllocationPtr first = b.Allocate(256);
+  AllocationPtr block = a.Allocate(4096);
+  const void* const data = block->data();
+  Work(a);
+  block.reset();
+  const std::uint64_t waits = Waits();
+  block = b.Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_GT(Waits(), waits);
+  Work(b);
+  EXPECT_FALSE(device().Step(b.stream()));
+}
+
+// cuda_semantics.md C16: no event can be recorded in a capturing stream.
+TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
+  AllocationPtr block = a_->Allocate(4096);
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  place_.timelines()->Settle();
+  place_.timelines()->gate().Announce();
+  ASSERT_EQ(device().StreamBeginCapture(a_->stream(), CaptureMode::kRelaxed),
+            Status::kSuccess);
+  block = b_->Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  Work(*b_);
+  EXPECT_FALSE(device().Step(b_->stream()));  // waits for the work of A
+  EndCapture();
+}
+
+TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
+  place_.timelines()->gate().Announce();
+  a_->Allocate(4096).reset();
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
+  ASSERT_EQ(device().StreamBeginCapture(a_->stream(), CaptureMode::kRelaxed),
+            Status::kSuccess);
+  EXPECT_NO_THROW(b_->Allocate(4096));
+  EndCapture();
+}
+
+TEST_F(StreamViewTest, SoIsWhatWasAllocatedBeforeIt) {
+  AllocationPtr block = a_->Allocate(4096);
+  place_.timelines()->gate().Announce();
+  place_.frees()->MakeRoom();
+  block.reset();
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
+  place_.timelines()->gate().Withdraw();
+}
+
+TEST_F(StreamViewTest, CountsItsOwnStreamOnly) {
+  const AllocationPtr first = a_->Allocate(1000);
+  const AllocationPtr second = b_->Allocate(5000);
+  EXPECT_EQ(a_->stats().requested_bytes, 1000U);
+  EXPECT_EQ(a_->stats().allocations, 1U);
+  EXPECT_EQ(b_->stats().requested_bytes, 5000U);
+  EXPECT_EQ(strategy_->stats().in_use_bytes,
+            a_->stats().in_use_bytes + b_->stats().in_use_bytes);
+}
+
+TEST_F(StreamViewTest, AnOrderThatFailsHandsNothingOut) {
+  a_->Allocate(4096).reset();
+  // Freed while the stream was alone.
+  place_.device().AddFault(FailAll(DeviceCall::kEventRecord));
+  place_.device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
+  place_.device().AddFault(FailAll(DeviceCall::kSynchronize));
+  Failure failure;
+  EXPECT_EQ(b_->AllocateOrNull(Request{4096}, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDevice);
+  EXPECT_EQ(b_->stats().live_allocations(), 0U);
+  EXPECT_EQ(strategy_->stats().in_use_bytes, 0U);
+  // The stream that freed the block is not affected.
+  EXPECT_NE(a_->AllocateOrNull(Request{4096}, failure), nullptr);
+}
+
+TEST_F(StreamViewTest, ReleaseWaitsForEveryStream) {
+  a_->Allocate(4096).reset();
+  const std::uint64_t waits =
+      place_.device().CallCount(DeviceCall::kStreamSynchronize);
+  EXPECT_GT(b_->Release(), 0U);
+  EXPECT_EQ(place_.device().CallCount(DeviceCall::kStreamSynchronize),
+            waits + 2);
+  EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
+}
+
+TEST_F(StreamViewTest, ViewsServeThreadsTogether) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 300;
+  LiveRanges live;
+  std::vector<std::unique_ptr<StreamView>> views;
+  for (int i = 0; i < kThreads; ++i) views.push_back(NewView());
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (auto& view : views) {
+    threads.emplace_back([&live, &view] {
+      for (std::size_t i = 1; i <= kRounds; ++i) {
+        AllocationPtr block = view->Allocate(i * 512);
+        EXPECT_TRUE(live.Add(*block));
+        EXPECT_TRUE(live.Remove(*block));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  views.front()->Release();
+  EXPECT_EQ(strategy_->stats().in_use_bytes, 0U);
+  EXPECT_TRUE(strategy_->IsConsistent());
+}
+
+}  // namespace
+}  // namespace strata

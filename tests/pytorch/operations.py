@@ -35,9 +35,9 @@ def item():
 
 
 def tolist():
-    """Small copies to the device are kept: the program reads back what it wrote."""
+    """A copy from phantom memory to the host brings zeros."""
     values = torch.tensor([1.0, 2.0, 3.0]).cuda().tolist()
-    assert values in ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0])
+    assert values == [0.0, 0.0, 0.0]
 
 
 def cpu():

@@ -20,8 +20,8 @@ using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
 //   neither reads nor sets the calling thread's "last error", which the runtime
 //   keeps. So the user's last error never changes. The current device can also
 //   be restored exactly, even where none was current. Handles are the same in
-//   both: a cudaStream_t is a CUstream. No runtime is linked: the dynamic loader
-//   finds the driver.
+//   both: a cudaStream_t is a CUstream. No runtime is linked: the dynamic
+//   loader finds the driver.
 struct CudaDriver {
 #define STRATA_CUDA_FUNCTION(member, symbol, version) \
   PFN_##symbol##_v##version member = nullptr;

@@ -36,14 +36,10 @@ class alignas(64) ChainLock {
    private:
     const BiasedLock::Guard guard_;
   };
-  // The ways in which a hit holds the lock, as in BiasedLock. IsAll() is for
-  // threads that may have locked after the end of the chain (Lasting).
+  // The ways in which a hit holds the lock, as in BiasedLock.
   struct ByWord {
     static bool TakeAtOnce(ChainLock& lock) {
       return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
-    }
-    static bool IsAll(const ChainLock& lock) {
-      return BiasedLock::ByWord::IsAll(lock.lock_);
     }
     static void Release(ChainLock& lock) {
       BiasedLock::ByWord::Release(lock.lock_);
@@ -54,9 +50,6 @@ class alignas(64) ChainLock {
   struct AsOwner {
     static bool TakeAtOnce(ChainLock& lock) {
       return BiasedLock::AsOwner::TakeAtOnce(lock.lock_);
-    }
-    static bool IsAll(const ChainLock& lock) {
-      return BiasedLock::AsOwner::IsAll(lock.lock_);
     }
     static void Release(ChainLock& lock) {
       BiasedLock::AsOwner::Release(lock.lock_);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
@@ -36,16 +35,9 @@ struct alignas(64) HitState {
   const std::atomic<std::uint32_t>* attention = &kNeverPlain;
   FrontCache cache{0, 2};  // of the strategy
 
-  // Returns the HitState whose `lock` member is `lock`.
-  static HitState& Of(ChainLock& lock) {
-    return reinterpret_cast<HitState&>(lock);  // its first member
-  }
-
   // A word that is never 0, for a chain without plain hits.
   static const std::atomic<std::uint32_t> kNeverPlain;
 };
-
-static_assert(std::is_standard_layout_v<HitState>);
 
 using LastingHitState = Lasting<HitState>;
 

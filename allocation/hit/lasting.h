@@ -79,14 +79,6 @@ class Lasting {
   Shell* shell_;
 };
 
-// A T that consists of a lock.
-struct LoneLock {
-  explicit LoneLock(bool may_bias) : lock(may_bias) {}
-  void Begin() {}
-
-  ChainLock lock;
-};
-
 }  // namespace strata
 
 #endif  // STRATA_ALLOCATION_HIT_LASTING_H_

@@ -136,13 +136,11 @@ class BiasedLock {
   // Keep: then it is held as after lock(). A kept lock is unlocked by unlock(),
   // or by Unkeep and Release.
 
-  // By the lock word: for a lock that may not be biased. IsAll returns false if
-  // the lock was renewed meanwhile and the word alone does not hold it.
+  // By the lock word: for a lock that may not be biased.
   struct ByWord {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.TakeWordAtOnce();
     }
-    static bool IsAll(const BiasedLock& lock) { return !lock.may_be_biased(); }
     static void Release(BiasedLock& lock) { lock.core_.Release(); }
     static void Keep() { ++t_held_words; }
     static void Unkeep() { --t_held_words; }
@@ -152,7 +150,6 @@ class BiasedLock {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.EnterAtOnce();
     }
-    static bool IsAll(const BiasedLock& /*lock*/) { return true; }
     static void Release(BiasedLock& /*lock*/) {
       BiasedLockCore<BiasedLockMachine>::Leave(BiasedLockMachine::MySlot());
     }

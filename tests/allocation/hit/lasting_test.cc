@@ -21,7 +21,7 @@ namespace {
 template <class T>
 class LastingTest : public ::testing::Test {};
 
-using LastingTypes = ::testing::Types<LoneLock, HitState>;
+using LastingTypes = ::testing::Types<HitState>;
 TYPED_TEST_SUITE(LastingTest, LastingTypes);
 
 TYPED_TEST(LastingTest, EachIsAnother) {

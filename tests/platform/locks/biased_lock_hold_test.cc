@@ -57,7 +57,6 @@ TEST(BiasedLockTurnsTest, IsASpinLockOnceThreadsTookManyTurns) {
   EXPECT_TRUE(lock.may_be_biased());
   EXPECT_EQ(HeldLocks(), 0);
   ASSERT_TRUE(BiasedLock::ByWord::TakeAtOnce(lock));
-  EXPECT_FALSE(BiasedLock::ByWord::IsAll(lock));
   BiasedLock::ByWord::Release(lock);
   for (int i = 0; i < kUsesToOwn; ++i) {
     EXPECT_FALSE(lock.is_mine());

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/tools/call_check.h"
-#include "strata/tools/input_buffer.h"
-#include "strata/tools/pickle_reader.h"
-#include "strata/tools/skip_log.h"
-#include "strata/tools/trace.h"
-#include "strata/tools/trace_reader.h"
+#include "strata/tools/commands/call_check.h"
+#include "strata/tools/readers/input_buffer.h"
+#include "strata/tools/readers/pickle/pickle_reader.h"
+#include "strata/tools/readers/trace_reader.h"
+#include "strata/tools/trace/skip_log.h"
+#include "strata/tools/trace/trace.h"
 
 // The actions of the fuzz targets on an input, and of the tests on mutated
 // inputs.

@@ -12,7 +12,7 @@
 
 #include "strata/tests/fuzz/read_any.h"
 #include "strata/tests/testing/models/stress_settings.h"
-#include "strata/tests/tools/snapshot_files.h"
+#include "strata/tests/tools/readers/snapshot/snapshot_files.h"
 
 namespace strata {
 namespace {

@@ -395,7 +395,7 @@ class PytorchHeapTest(unittest.TestCase):
     def test_finds_its_own_header(self):
         self.compile_with("""
             folders = [word[2:] for word in sys.argv if word.startswith("-I")]
-            header = "strata/tools/bench/heap_library.h"
+            header = "strata/tools/bench/heaps/heap_library.h"
             sys.exit(not any(os.path.exists(os.path.join(folder, header)) for folder in folders))
             """)
         self.assertIsNotNone(self.compile()[0])

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "strata/tools/child_process.h"
+#include "strata/tools/bench/child_process.h"
 
 namespace strata {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "strata/facade/options.h"
 #include "strata/tools/bench/allocator.h"
-#include "strata/tools/bench/workload.h"
+#include "strata/tools/bench/workloads/workload.h"
 
 namespace strata {
 

@@ -8,7 +8,7 @@
 #include <exception>
 #include <vector>
 
-#include "strata/tools/bench/script.h"
+#include "strata/tools/bench/workloads/script.h"
 
 namespace strata {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "strata/tools/bench/bench.h"
-#include "strata/tools/dump_json.h"
-#include "strata/tools/table.h"
+#include "strata/tools/terminal/dump_json.h"
+#include "strata/tools/terminal/table.h"
 
 namespace strata {
 namespace {

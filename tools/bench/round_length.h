@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 
-#include "strata/tools/bench/script.h"
 #include "strata/tools/bench/subject.h"
+#include "strata/tools/bench/workloads/script.h"
 
 namespace strata {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "strata/platform/registry.h"
-#include "strata/tools/bench/driver_heap.h"
-#include "strata/tools/bench/heaps.h"
-#include "strata/tools/bench/library_heap.h"
+#include "strata/tools/bench/heaps/driver_heap.h"
+#include "strata/tools/bench/heaps/heaps.h"
+#include "strata/tools/bench/heaps/library_heap.h"
 #include "strata/tools/bench/subjects.h"
 
 namespace strata {

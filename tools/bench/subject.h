@@ -10,7 +10,7 @@
 
 #include "strata/facade/options.h"
 #include "strata/tools/bench/allocator.h"
-#include "strata/tools/bench/workload.h"
+#include "strata/tools/bench/workloads/workload.h"
 
 namespace strata {
 

@@ -20,7 +20,7 @@
 #include "strata/tools/bench/cores.h"
 #include "strata/tools/bench/round_length.h"
 #include "strata/tools/bench/subject.h"
-#include "strata/tools/dump_json.h"
+#include "strata/tools/terminal/dump_json.h"
 
 namespace strata {
 namespace {

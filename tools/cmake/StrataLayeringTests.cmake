@@ -2,9 +2,9 @@
 # include path its own sources are compiled with.
 
 function(strata_layering_test name layer folder)
-  file(GLOB headers ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${folder}
+       ${PROJECT_SOURCE_DIR}/${folder}/*.h)
   list(GET headers 0 header)
-  cmake_path(GET header FILENAME header)
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/layering/${name}.cc)
   file(CONFIGURE OUTPUT ${probe} CONTENT "#include \"strata/${folder}/${header}\"\n")
   set(roots $<TARGET_PROPERTY:strata_${layer},INCLUDE_DIRECTORIES>)

@@ -50,8 +50,8 @@ class SkipLog {
     return skipped_[static_cast<std::size_t>(kind)];
   }
   bool empty() const { return Summary().empty(); }
-  // The kind with the earliest first case in the file, among the kinds that skip
-  // rows or bytes; null if there is none.
+  // The kind with the earliest first case in the file, among the kinds of rows
+  // or bytes; null if there is none.
   const Skipped* First() const;
   // Rows of the file, including skipped ones.
   std::uint64_t rows() const { return rows_; }

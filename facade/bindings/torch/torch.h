@@ -15,8 +15,8 @@
 // Errors: an allocation throws, because PyTorch takes null for a tensor:
 //   std::bad_alloc with the text of OutOfMemory if memory or a limit is
 //   exhausted; std::invalid_argument if STRATA_OPTIONS is wrong; else
-//   std::runtime_error. Then nothing has changed. The other functions log their
-//   errors.
+//   std::runtime_error. Then nothing has changed. The functions for frees,
+//   streams and caches log their errors.
 // Threads: any thread.
 // Source: pytorch.md §4.1, §4.2.
 extern "C" {
@@ -38,6 +38,12 @@ STRATA_API void strata_torch_record_stream(void* pointer, void* stream);
 // For set_reset_fn, which torch.cuda.empty_cache() calls: releases the idle
 // memory of every device.
 STRATA_API void strata_torch_empty_cache();
+
+// The facade behind these functions, for strata_stats_json, strata_capture_begin
+// and other functions of the C ABI. The caller does not destroy it.
+//
+// Errors: null if STRATA_OPTIONS is wrong; strata_last_error() has the reason.
+STRATA_API strata_facade* strata_torch_facade();
 
 }  // extern "C"
 

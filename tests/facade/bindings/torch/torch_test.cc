@@ -101,6 +101,18 @@ TEST_F(TorchTest, AMarkedBlockIsNotNextInLine) {
   }
 }
 
+TEST_F(TorchTest, TheFacadeKnowsTheBlocks) {
+  void* const block = strata_torch_malloc(4096, 0, nullptr);
+  strata_facade* const facade = strata_torch_facade();
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  EXPECT_EQ(strata_address_range(facade, block, &base, &bytes), STRATA_OK);
+  EXPECT_GE(bytes, 4096U);
+  EXPECT_EQ(strata_free(facade, block), STRATA_OK);
+  EXPECT_EQ(strata_address_range(facade, block, &base, &bytes),
+            STRATA_UNKNOWN_POINTER);
+}
+
 TEST_F(TorchTest, AWrongFreeIsLogged) {
   void* const block = strata_torch_malloc(100, 0, nullptr);
   strata_torch_free(block, 100, 0, nullptr);

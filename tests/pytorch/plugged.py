@@ -2,8 +2,8 @@
 
 usage: plugged.py LIBRARY PROGRAM RESULT
 
-LIBRARY is a libstrata.so that STRATA_OPTIONS configures. PROGRAM is the name of a module here with
-a function main(), or a case of this file. RESULT is a JSON file: the outcome, and Strata's peaks.
+LIBRARY is a libstrata.so; STRATA_OPTIONS configures it. PROGRAM is the name of a module here with a
+function main(), or of a case of plugged_cases.py. RESULT is a JSON file with Strata's bytes.
 """
 
 import ctypes
@@ -11,54 +11,66 @@ import importlib
 import json
 import sys
 
+import plugged_cases
 import torch
-from torch import nn
 
 
 class Strata:
-    """The library, with the functions that the cases call."""
+    """The library behind PyTorch's pluggable allocator."""
 
     def __init__(self, path):
         self.path = path
         self.library = ctypes.CDLL(path)
         self.library.strata_torch_facade.restype = ctypes.c_void_p
         self.library.strata_last_error.restype = ctypes.c_char_p
-        self.library.strata_stats_json.argtypes = (ctypes.c_void_p, ctypes.c_char_p,
-                                                   ctypes.c_size_t, ctypes.c_void_p)
-        self.library.strata_capture_begin.argtypes = (ctypes.c_void_p, ctypes.c_int32,
-                                                      ctypes.c_void_p, ctypes.c_void_p)
-        self.library.strata_capture_end.argtypes = (ctypes.c_void_p, ctypes.c_int32,
-                                                    ctypes.c_int64, ctypes.c_void_p)
 
-    def call(self, name, *arguments):
-        """Calls a function of the C ABI for the facade of PyTorch."""
-        facade = self.library.strata_torch_facade()
-        if not facade or getattr(self.library, name)(facade, *arguments) != 0:
-            raise RuntimeError(self.library.strata_last_error().decode())
-
-    def address(self, name):
-        """The address of a function."""
-        return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
+    def plug(self, allocate):
+        """An allocator for PyTorch."""
+        made = torch.cuda.memory.CUDAPluggableAllocator(self.path, allocate, "strata_torch_free")
+        return made.allocator()
 
     def replace_allocator(self):
         """Makes Strata the allocator of the process."""
         plug = torch.cuda.memory.CUDAPluggableAllocator(self.path, "strata_torch_malloc",
                                                         "strata_torch_free")
-        plug.allocator().set_record_stream_fn(self.address("strata_torch_record_stream"))
-        plug.allocator().set_reset_fn(self.address("strata_torch_empty_cache"))
+        for setter, name in (("set_record_stream_fn", "strata_torch_record_stream"),
+                             ("set_reset_fn", "strata_torch_empty_cache")):
+            function = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
+            getattr(plug.allocator(), setter)(function.value)
         torch.cuda.memory.change_current_allocator(plug)
+
+    def call(self, name, *arguments):
+        """Calls a function of the C ABI; `arguments` are of types of ctypes."""
+        facade = ctypes.c_void_p(self.library.strata_torch_facade())
+        if not facade or getattr(self.library, name)(facade, *arguments) != 0:
+            raise RuntimeError(self.library.strata_last_error().decode())
 
     def statistics(self):
         """The statistics of the first device."""
         buffer = ctypes.create_string_buffer(1 << 20)
-        self.call("strata_stats_json", buffer, len(buffer), None)
-        return json.loads(buffer.value)
+        self.call("strata_stats_json", buffer, ctypes.c_size_t(len(buffer)), None)
+        return json.loads(buffer.value)["device:0"]
+
+
+def main():
+    """Runs the program of the command line."""
+    path, name, result_path = sys.argv[1:]
+    strata = Strata(path)
+    if name not in plugged_cases.BESIDE_PYTORCH:
+        strata.replace_allocator()
+    if name in plugged_cases.CASES:
+        plugged_cases.CASES[name](strata)
+    else:
+        importlib.import_module(name).main()
+    torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    statistics = strata.statistics()
+    result = {"reserved": statistics["peak_reserved_bytes"],
+              "in_use": statistics["peak_in_use_bytes"],
+              "at_end": statistics["reserved_bytes"], "device_at_end": total - free}
+    with open(result_path, "w", encoding="utf-8") as file:
+        json.dump(result, file)
 
 
 if __name__ == "__main__":
-    s = Strata(sys.argv[1])
-    s.replace_allocator()
-    m = importlib.import_module(sys.argv[2])
-    m.main()
-    torch.cuda.synchronize()
-    print(json.dumps(s.statistics(), indent=1))
+    main()

@@ -66,7 +66,8 @@ def main():
     free, total = torch.cuda.mem_get_info()
     statistics = strata.statistics()
     result = {"reserved": statistics["peak_reserved_bytes"],
-              "in_use": statistics["peak_in_use_bytes"],
+              "requests": statistics["allocations"],
+              "total_requested": statistics["total_requested_bytes"],
               "at_end": statistics["reserved_bytes"], "device_at_end": total - free}
     with open(result_path, "w", encoding="utf-8") as file:
         json.dump(result, file)

@@ -39,8 +39,9 @@ STRATA_API void strata_torch_record_stream(void* pointer, void* stream);
 // memory of every device.
 STRATA_API void strata_torch_empty_cache();
 
-// The facade behind these functions, for strata_stats_json, strata_capture_begin
-// and other functions of the C ABI. The caller does not destroy it.
+// The facade behind these functions, for strata_stats_json,
+// strata_capture_begin and other functions of the C ABI. The caller does not
+// destroy it.
 //
 // Errors: null if STRATA_OPTIONS is wrong; strata_last_error() has the reason.
 STRATA_API strata_facade* strata_torch_facade();

@@ -34,7 +34,10 @@ class Strata:
         plug = torch.cuda.memory.CUDAPluggableAllocator(self.path, "strata_torch_malloc",
                                                         "strata_torch_free")
         for setter, name in (("set_record_stream_fn", "strata_torch_record_stream"),
-                             ("set_reset_fn", "strata_torch_empty_cache")):
+                             ("set_reset_fn", "strata_torch_empty_cache"),
+                             ("set_begin_allocate_to_pool", "strata_torch_begin_pool"),
+                             ("set_end_allocate_to_pool_fn", "strata_torch_end_pool"),
+                             ("set_release_pool", "strata_torch_release_pool")):
             function = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
             getattr(plug.allocator(), setter)(function.value)
         torch.cuda.memory.change_current_allocator(plug)

@@ -64,6 +64,28 @@ def announced_graph(strata):
     strata.call("strata_graph_pool_remove", pool)
 
 
+def hooked_graphs(strata):
+    """PyTorch announces captures by its hooks; two graphs share a pool, which ends with them."""
+    inputs = torch.zeros(1 << 22, device="cuda")
+    before = strata.statistics()["reserved_bytes"]
+    graphs, addresses, shared = [], [], None
+    for _ in range(2):
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1], pool=shared):
+            result = inputs * 2 + 1
+        shared = graphs[-1].pool()
+        addresses.append(result.data_ptr())
+        graphs[-1].replay()
+    del result
+    blocks = [torch.empty(1 << 22, device="cuda") for _ in range(8)]
+    require(not {block.data_ptr() for block in blocks} & set(addresses), "graphs keep their memory")
+    del blocks
+    for graph in graphs:
+        graph.reset()
+    torch.cuda.empty_cache()
+    require(strata.statistics()["reserved_bytes"] <= before, "the memory of the graphs goes back")
+
+
 def mem_pool(strata):
     """Segments of a pool, and of a graph in it, come from Strata; no memory is PyTorch's error."""
     pool = torch.cuda.MemPool(strata.plug("strata_torch_pool_malloc"))
@@ -118,6 +140,7 @@ def refused_request(strata):
 
 
 CASES = {case.__name__: case
-         for case in (recorded_stream, announced_graph, mem_pool, forked_loader, refused_request)}
+         for case in (recorded_stream, announced_graph, hooked_graphs, mem_pool, forked_loader,
+                      refused_request)}
 # PyTorch keeps its own allocator there.
 BESIDE_PYTORCH = (mem_pool.__name__,)

@@ -39,6 +39,28 @@ STRATA_API void strata_torch_record_stream(void* pointer, void* stream);
 // memory of every device.
 STRATA_API void strata_torch_empty_cache();
 
+// A pool of PyTorch (MempoolId_t, a pair of integers), passed as PyTorch passes
+// it.
+struct strata_torch_pool {
+  unsigned long long first;
+  unsigned long long second;
+};
+// For set_begin_allocate_to_pool, which a capture calls before it begins: the
+// next capture allocates from the pool, and its memory stays reserved until the
+// pool is released. `filter` (PyTorch: a std::function, passed by address) is
+// not used.
+//
+// Errors: std::logic_error if a capture that was announced here is under way:
+//   PyTorch does not tell which stream it is about to capture.
+STRATA_API void strata_torch_begin_pool(int device, strata_torch_pool pool,
+                                        void* filter);
+// For set_end_allocate_to_pool_fn, which a capture calls after its end.
+STRATA_API void strata_torch_end_pool(int device, strata_torch_pool pool);
+// For set_release_pool, which a graph calls when it is reset or destroyed:
+// waits for the devices, then releases the memory. While a capture is announced
+// here, the release waits for its end.
+STRATA_API void strata_torch_release_pool(int device, strata_torch_pool pool);
+
 // The facade behind these functions, for strata_stats_json,
 // strata_capture_begin and other functions of the C ABI. The caller does not
 // destroy it.

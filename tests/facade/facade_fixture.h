@@ -154,6 +154,11 @@ std::string TextOf(Body body) {
   return "";
 }
 
+// The message of the error of an option string that Options::Parse refuses.
+inline std::string ParseError(const std::string& text) {
+  return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
+}
+
 }  // namespace strata
 
 #endif  // STRATA_TESTS_FACADE_FACADE_FIXTURE_H_

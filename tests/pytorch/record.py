@@ -37,6 +37,8 @@ def main():
         allocations=stats["num_device_alloc"],
         retries=stats["num_alloc_retries"],
         requested=stats["requested_bytes.all.peak"],
+        requests=stats["allocation.all.allocated"],
+        total_requested=stats["requested_bytes.all.allocated"],
         seconds=round(time.monotonic() - begin, 2),
         host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
     if rest:

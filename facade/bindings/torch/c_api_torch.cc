@@ -96,3 +96,10 @@ void strata_torch_empty_cache() {
     return STRATA_OK;
   });
 }
+
+strata_facade* strata_torch_facade() {
+  strata_facade* facade = nullptr;
+  strata::GuardCall("strata_torch_facade",
+                    [&] { facade = &strata::TorchFacade(); });
+  return facade;
+}

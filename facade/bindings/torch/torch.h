@@ -15,8 +15,8 @@
 // Errors: an allocation throws, because PyTorch takes null for a tensor:
 //   std::bad_alloc with the text of OutOfMemory if memory or a limit is
 //   exhausted; std::invalid_argument if STRATA_OPTIONS is wrong; else
-//   std::runtime_error. Then nothing has changed. The other functions log their
-//   errors.
+//   std::runtime_error. Then nothing has changed. The functions for frees,
+//   streams and caches log their errors.
 // Threads: any thread.
 // Source: pytorch.md §4.1, §4.2.
 extern "C" {
@@ -38,6 +38,35 @@ STRATA_API void strata_torch_record_stream(void* pointer, void* stream);
 // For set_reset_fn, which torch.cuda.empty_cache() calls: releases the idle
 // memory of every device.
 STRATA_API void strata_torch_empty_cache();
+
+// A pool of PyTorch (MempoolId_t, a pair of integers), passed as PyTorch passes
+// it.
+struct strata_torch_pool {
+  unsigned long long first;
+  unsigned long long second;
+};
+// For set_begin_allocate_to_pool, which a capture calls before it begins: the
+// next capture allocates from the pool, and its memory stays reserved until the
+// pool is released. `filter` (PyTorch: a std::function, passed by address) is
+// not used.
+//
+// Errors: std::logic_error if a capture that was announced here is under way:
+//   PyTorch does not tell which stream it is about to capture.
+STRATA_API void strata_torch_begin_pool(int device, strata_torch_pool pool,
+                                        void* filter);
+// For set_end_allocate_to_pool_fn, which a capture calls after its end.
+STRATA_API void strata_torch_end_pool(int device, strata_torch_pool pool);
+// For set_release_pool, which a graph calls when it is reset or destroyed:
+// waits for the devices, then releases the memory. While a capture is announced
+// here, the release waits for its end.
+STRATA_API void strata_torch_release_pool(int device, strata_torch_pool pool);
+
+// The facade behind these functions, for strata_stats_json,
+// strata_capture_begin and other functions of the C ABI. The caller does not
+// destroy it.
+//
+// Errors: null if STRATA_OPTIONS is wrong; strata_last_error() has the reason.
+STRATA_API strata_facade* strata_torch_facade();
 
 }  // extern "C"
 

@@ -117,10 +117,6 @@ TEST(AutoStrategyTest, EachRowHasItsReport) {
   }
 }
 
-std::string ParseError(const std::string& text) {
-  return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
-}
-
 TEST(AutoStrategyTest, UnknownStrategyAndWayAreNamed) {
   EXPECT_THAT(ParseError("allocator_strategy=best"),
               HasSubstr("(known: auto, auto_growth, "));

@@ -15,10 +15,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string ParseError(const std::string& text) {
-  return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
-}
-
 TEST(OptionAliasesTest, EachChoosesItsStrategy) {
   for (const StrategyAlias& alias : StrategyAliases()) {
     EXPECT_EQ(Options::Parse(alias.option).Strategy(), alias.strategy);

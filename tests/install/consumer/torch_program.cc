@@ -73,6 +73,12 @@ int main() {
           "the exception has the numbers: '" + text + "'");
   Require(pool_malloc(kTooMuch, 0, nullptr) == nullptr, "null for a MemPool");
 
+  for (const char* name :
+       {"strata_torch_begin_pool", "strata_torch_end_pool",
+        "strata_torch_release_pool", "strata_torch_facade"}) {
+    Find<void()>(library, name);
+  }
+
   void* const block = allocate(4096, 1, nullptr);
   record_stream(block, reinterpret_cast<void*>(2));
   free(block, 4096, 1, nullptr);

@@ -15,6 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "strata/facade/bindings/c/c_api_call.h"
+#include "strata/platform/device.h"
+#include "strata/platform/memory_types.h"
+#include "strata/platform/platform.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {
@@ -99,6 +103,114 @@ TEST_F(TorchTest, AMarkedBlockIsNotNextInLine) {
     EXPECT_EQ(next != block, is_marked);
     strata_torch_free(next, 4096, 0, nullptr);
   }
+}
+
+TEST_F(TorchTest, TheFacadeKnowsTheBlocks) {
+  void* const block = strata_torch_malloc(4096, 0, nullptr);
+  strata_facade* const facade = strata_torch_facade();
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  EXPECT_EQ(strata_address_range(facade, block, &base, &bytes), STRATA_OK);
+  EXPECT_GE(bytes, 4096U);
+  EXPECT_EQ(strata_free(facade, block), STRATA_OK);
+  EXPECT_EQ(strata_address_range(facade, block, &base, &bytes),
+            STRATA_UNKNOWN_POINTER);
+}
+
+// A stream, and what PyTorch does with it for a graph.
+class TorchGraphTest : public TorchTest {
+ protected:
+  TorchGraphTest() {
+    EXPECT_EQ(strata_stream_create(strata_torch_facade(), 0, &stream_),
+              STRATA_OK);
+  }
+  ~TorchGraphTest() override {
+    for (const Graph graph : graphs_) device().GraphDestroy(graph);
+    EXPECT_EQ(strata_stream_destroy(strata_torch_facade(), 0, stream_),
+              STRATA_OK);
+  }
+
+  static AllocatorFacade& facade() { return strata_torch_facade()->facade; }
+  static Device& device() { return facade().platform().device(0); }
+
+  void Begin(strata_torch_pool pool) {
+    strata_torch_begin_pool(0, pool, nullptr);
+    EXPECT_EQ(device().StreamBeginCapture(facade().Wrap(stream_, 0),
+                                          CaptureMode::kGlobal),
+              Status::kSuccess);
+  }
+  void End(strata_torch_pool pool) {
+    graphs_.emplace_back();
+    EXPECT_EQ(
+        device().StreamEndCapture(facade().Wrap(stream_, 0), &graphs_.back()),
+        Status::kSuccess);
+    strata_torch_end_pool(0, pool);
+  }
+  // Captures an allocation of 8 MiB and its free; returns the address.
+  void* Capture(strata_torch_pool pool) {
+    Begin(pool);
+    void* const block = Next();
+    End(pool);
+    return block;
+  }
+  // The address of the next block of 8 MiB of the stream.
+  void* Next() {
+    void* const block = strata_torch_malloc(kBlock, 0, stream_);
+    strata_torch_free(block, kBlock, 0, stream_);
+    return block;
+  }
+
+ private:
+  static constexpr std::size_t kBlock = Mebibytes(8);
+
+  void* stream_ = nullptr;
+  std::vector<Graph> graphs_;
+};
+
+TEST_F(TorchGraphTest, APoolKeepsItsMemoryUntilItsLastRelease) {
+  constexpr strata_torch_pool kPool{0, 1};
+  void* const block = Capture(kPool);
+  EXPECT_NE(Next(), block);
+  EXPECT_EQ(Capture(kPool), block);  // captures share the pool
+  strata_torch_release_pool(0, kPool);
+  EXPECT_NE(Next(), block);
+  strata_torch_empty_cache();
+  EXPECT_FALSE(IsEmpty(0));
+  strata_torch_release_pool(0, kPool);
+  strata_torch_empty_cache();
+  EXPECT_TRUE(IsEmpty(0));
+}
+
+TEST_F(TorchGraphTest, AReleaseDoesNotBreakACapture) {
+  constexpr strata_torch_pool kPool{0, 1};
+  constexpr strata_torch_pool kOther{0, 2};
+  Capture(kPool);
+  Begin(kOther);
+  strata_torch_release_pool(0, kPool);
+  End(kOther);
+  strata_torch_empty_cache();
+  EXPECT_TRUE(IsEmpty(0));
+  strata_torch_release_pool(0, kOther);
+}
+
+TEST_F(TorchGraphTest, ASecondAnnouncementIsAnError) {
+  constexpr strata_torch_pool kPool{0, 1};
+  constexpr strata_torch_pool kOther{0, 2};
+  strata_torch_begin_pool(0, kPool, nullptr);
+  EXPECT_THAT(TextOf<std::logic_error>(
+                  [&] { strata_torch_begin_pool(0, kOther, nullptr); }),
+              HasSubstr("one after another"));
+  strata_torch_end_pool(0, kPool);
+  strata_torch_release_pool(0, kPool);
+}
+
+TEST_F(TorchGraphTest, AnUnknownPoolIsLogged) {
+  testing::internal::CaptureStderr();
+  strata_torch_end_pool(0, {7, 8});
+  strata_torch_release_pool(0, {7, 8});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("strata_torch_end_pool: no capture used pool 7"),
+                    HasSubstr("strata_torch_release_pool: no capture")));
 }
 
 TEST_F(TorchTest, AWrongFreeIsLogged) {

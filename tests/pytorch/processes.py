@@ -16,7 +16,20 @@ TIME_LIMIT = 120
 
 PREAMBLE = "import os, signal, threading, torch\nfrom torch import nn\n"
 
-TRAIN = """
+# PyTorch's own thread runs the backward. It may release the state of the backward after
+# `backward` has returned, and takes Python's lock for it (torch/autograd/graph.py keeps a Python
+# object there). If Python is ending by then, the process aborts: "terminate called without an
+# active exception". That thread runs its tasks in order, so a further backward without such an
+# object waits for the release.
+DRAIN = """
+def drain():
+    loss = torch.zeros(1, device="cuda", requires_grad=True).sum()
+    torch.autograd.Variable._execution_engine.run_backward(
+        (loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True,
+        accumulate_grad=True)
+"""
+
+TRAIN = DRAIN + """
 def train(steps=3):
     model = nn.Linear(512, 512).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -24,6 +37,7 @@ def train(steps=3):
         model(torch.zeros(64, 512, device="cuda")).sum().backward()
         optimizer.step()
     torch.cuda.synchronize()
+    drain()
 """
 
 THREADS = """
@@ -54,8 +68,7 @@ assert os.waitpid(child, 0)[1] == 0
 train()
 """
 
-GRAPHS = """
-
+GRAPHS = DRAIN + """
 def capture():
     model = nn.Linear(256, 256).cuda()
     batch = torch.zeros(32, 256, device="cuda")
@@ -68,6 +81,7 @@ def capture():
         model(batch).sum()
     for _ in range(3): graph.replay()
     torch.cuda.synchronize()
+    drain()
 torch.zeros(1, device="cuda")
 threads = [threading.Thread(target=capture) for _ in range(2)]
 for thread in threads: thread.start()

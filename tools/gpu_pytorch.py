@@ -161,9 +161,9 @@ def render(result, table):
     if rows:
         parts.append(f'PyTorch {result["release"]}, plain segments: the most bytes that its '
                      "allocator reserved, and its device allocations.\n")
-        parts.append(table(("of", *SETTING), [
-            (device, *(numbers.get(key, "?") for key in SETTING))
-            for device in ("simulated", "real")
+        parts.append(table(("numbers", *SETTING), [
+            (title, *(numbers.get(key, "?") for key in SETTING))
+            for device, title in (("simulated", "simulated"), ("real", "GPU"))
             for numbers in [row[device] for row in rows if row[device]][:1]]))
         parts.append(table(
             ("program", "simulated: reserved", "allocations", "GPU: reserved", "allocations",

@@ -616,7 +616,7 @@ class PytorchTest(unittest.TestCase):
         self.assertNotIn("error", result)
         self.assertIn("PyTorch 2.11.0+cu130, plain segments", report)
         self.assertIn("| simulated | Simulated | 2.11.0+cu130 | 9.0 | 132 |\n"
-                      "| real | NVIDIA H200 | 2.11.0+cu130 | 9.0 | 132 |\n", report)
+                      "| GPU | NVIDIA H200 | 2.11.0+cu130 | 9.0 | 132 |\n", report)
         self.assertIn("| mlp | 1000 | 5 | 1000 | 5 | none |", report)
         self.assertIn("| streams | 1000 | 5 | 3000 | 6 | reserved +2000, allocations +1 |", report)
         self.assertIn("| GPU | driver | PyTorch | memory shown | context | first kernel | cuBLAS "

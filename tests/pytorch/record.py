@@ -3,12 +3,14 @@
 usage: record.py PROGRAM RESULT [SNAPSHOT]
 
 PROGRAM is the name of a module here with a function main(). RESULT is a JSON file: the outcome,
-PyTorch's own numbers, the time. SNAPSHOT is a file for `strata replay`; without it nothing is
+PyTorch's own numbers, the time, and the properties of PyTorch and of the device on which the
+numbers depend. SNAPSHOT is a file for `strata replay`; without it nothing is
 recorded.
 """
 
 import importlib
 import json
+import os
 import resource
 import sys
 import time
@@ -16,6 +18,18 @@ import time
 import torch
 
 MOST_ENTRIES = 10_000_000
+# Variables that set the sizes of workspaces, which PyTorch allocates for cuBLAS.
+WORKSPACES = ("CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE",
+              "TORCH_CUBLASLT_UNIFIED_WORKSPACE")
+
+
+def setting():
+    """The properties on which the numbers of a program depend."""
+    device = torch.cuda.get_device_properties()
+    return {"release": torch.__version__, "device": device.name,
+            "capability": f"{device.major}.{device.minor}",
+            "multiprocessors": device.multi_processor_count,
+            "workspaces": {name: os.environ[name] for name in WORKSPACES if name in os.environ}}
 
 
 def main():
@@ -40,7 +54,8 @@ def main():
         requests=stats["allocation.all.allocated"],
         total_requested=stats["requested_bytes.all.allocated"],
         seconds=round(time.monotonic() - begin, 2),
-        host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+        host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+        **setting())
     if rest:
         torch.cuda.memory._dump_snapshot(rest[0])
     with open(result_path, "w", encoding="utf-8") as file:

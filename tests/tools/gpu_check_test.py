@@ -8,8 +8,10 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,8 @@ import unittest.mock
 
 SCRIPT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPT.parent))
+import gpu_pytorch  # pylint: disable=wrong-import-position
 
 
 def load():
@@ -477,12 +481,222 @@ class PytorchHeapTest(unittest.TestCase):
             self.assertEqual(len(self.bench({"return_value": (None, "")}, traces)[1]), 1)
 
 
+# PyTorch as the part `pytorch` asks for it.
+TORCH = """
+    class cuda:
+        is_available = staticmethod(lambda: {available})
+    __version__ = "2.11.0+cu130"
+    """
+# A program that writes the results of PyTorch, or prints a line and writes nothing.
+RECORD = """
+    import json, os, sys
+    name, path = sys.argv[1:]
+    assert os.environ["PYTORCH_ALLOC_CONF"] == "expandable_segments:False"
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    result = {results!r}[name]
+    if isinstance(result, dict):
+        with open(path, "w") as file:
+            json.dump(result, file)
+    sys.exit(result if isinstance(result, str) else 0)
+    """
+OVERHEAD = """
+    import json, sys
+    MIB = 1 << 20
+    with open(sys.argv[1], "w") as file:
+        json.dump({"device": "NVIDIA H200", "release": "2.11.0+cu130", "total": 143000 * MIB,
+                   "bytes": {"context": 500 * MIB, "first kernel": 10 * MIB,
+                             "cuBLAS": MIB // 2, "cuDNN": 0}}, file)
+    """
+
+
+def numbers(reserved=1000, allocations=5, **changed):
+    """The result of a program of PyTorch."""
+    return {"outcome": "ran", "message": "", "reserved": reserved, "allocations": allocations,
+            "release": "2.11.0+cu130", "device": "NVIDIA H200", "capability": "9.0",
+            "multiprocessors": 132, "workspaces": {}, **changed}
+
+
+class PytorchComparisonTest(unittest.TestCase):
+    """The numbers of a GPU beside the simulated ones."""
+
+    def difference(self, simulated, real):
+        return gpu_pytorch.row_of("mlp", simulated, real, None)["difference"]
+
+    def test_equal_numbers_have_no_difference(self):
+        self.assertEqual(self.difference(numbers(), numbers(device="another")), "none")
+
+    def test_each_difference_is_named(self):
+        for real, named in ((numbers(1002), "reserved +2"), (numbers(998), "reserved -2"),
+                            (numbers(allocations=6), "allocations +1"),
+                            (numbers(900, 4), "reserved -100, allocations -1"),
+                            (numbers(900, multiprocessors=78),
+                             "reserved -100, multiprocessors 78 instead of 132")):
+            self.assertEqual(self.difference(numbers(), real), named)
+
+    def test_equal_numbers_are_equal_on_any_number_of_multiprocessors(self):
+        self.assertEqual(self.difference(numbers(), numbers(multiprocessors=78)), "none")
+
+    def test_only_like_settings_are_compared(self):
+        for changed, named in (({"release": "2.15.0+cu130"}, "PyTorch 2.15.0"),
+                               ({"capability": "8.0"}, "compute capability 8.0"),
+                               ({"workspaces": {"A": "1"}}, "workspaces {'A': '1'}")):
+            self.assertEqual(self.difference(numbers(**changed), numbers()),
+                             "not compared: the simulated numbers are of " + named)
+        self.assertEqual(self.difference(numbers(release="2.11.0+cu126"), numbers()), "none")
+
+    def test_numbers_of_an_older_check_pytorch_are_not_compared(self):
+        kept = {"outcome": "ran", "reserved": 1000, "allocations": 5}
+        self.assertIn("PyTorch ?, compute capability ?, workspaces ?",
+                      self.difference(kept, numbers()))
+
+    def test_a_simulated_program_without_memory_is_not_compared(self):
+        row = gpu_pytorch.row_of("mlp", numbers(outcome="out of memory"), numbers(), None)
+        self.assertEqual(row["difference"], "not compared: on the simulated device: out of memory")
+        self.assertIsNone(row["simulated"])
+
+    def test_without_simulated_numbers_those_of_the_gpu_are_shown(self):
+        rows = [gpu_pytorch.row_of("mlp", None, numbers(), None)]
+        report = gpu_pytorch.render({"release": "2.11.0", "rows": rows}, gpu_check.table)
+        self.assertIn("| mlp | - | - | 1000 | 5 | not compared: there are no simulated numbers |",
+                      report)
+        self.assertNotIn("| simulated |", report)
+
+    def test_the_programs_are_there(self):
+        folder = gpu_pytorch.find_programs(SCRIPT.parent)
+        for name in (*gpu_pytorch.PROGRAMS, "record", "overhead"):
+            self.assertTrue((folder / f"{name}.py").exists(), name)
+
+    def test_the_bundle_has_the_programs(self):
+        bundle = (SCRIPT.parent / "gpu_bundle").read_text()
+        carried = re.search(r"pytorch_programs=\((.*)\)", bundle).group(1).split()
+        folder = gpu_pytorch.find_programs(SCRIPT.parent)
+        imported = {name for program in carried for name in re.findall(
+            r"^(?:import|from) (\w+)", (folder / f"{program}.py").read_text(), re.MULTILINE)
+                    if (folder / f"{name}.py").exists()}
+        self.assertLessEqual({*gpu_pytorch.PROGRAMS, "record", "overhead", *imported},
+                             set(carried))
+
+
+class PytorchTest(unittest.TestCase):
+    """The programs, with a fake PyTorch."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.simulated = self.folder / "simulated"
+        self.simulated.mkdir()
+        self.have_torch(TORCH.format(available=True))
+        write_program(self.folder / "overhead.py", OVERHEAD)
+        for name in gpu_pytorch.PROGRAMS:
+            (self.simulated / f"{name}_plain.json").write_text(
+                json.dumps(numbers(device="Simulated")))
+
+    def have_torch(self, text):
+        (self.folder / "torch.py").write_text(textwrap.dedent(text))
+
+    def measure(self, **results):
+        """The results of the part, and the report."""
+        write_program(self.folder / "record.py", RECORD.format(
+            results={**dict.fromkeys(gpu_pytorch.PROGRAMS, numbers()), **results}))
+        changed = {"PYTHONPATH": str(self.folder), "CUBLAS_WORKSPACE_CONFIG": ":4096:2",
+                   "PATH": str(self.folder)}
+        with unittest.mock.patch.dict(os.environ, changed), \
+                unittest.mock.patch.object(gpu_pytorch, "find_programs",
+                                           return_value=self.folder), \
+                contextlib.redirect_stdout(io.StringIO()) as output:
+            result = gpu_check.check_pytorch(self.simulated, 60)
+        self.output = output.getvalue()
+        return result, gpu_check.render({"machine": {}, "tests": [], "bench": None,
+                                         "pytorch": result})
+
+    def test_programs_and_overhead_are_in_the_report(self):
+        write_program(self.folder / "nvidia-smi", "print('580.159.04\\n580.159.04')")
+        result, report = self.measure(streams=numbers(3000, 6))
+        self.assertNotIn("error", result)
+        self.assertIn("PyTorch 2.11.0+cu130, plain segments", report)
+        self.assertIn("| simulated | Simulated | 2.11.0+cu130 | 9.0 | 132 |\n"
+                      "| GPU | NVIDIA H200 | 2.11.0+cu130 | 9.0 | 132 |\n", report)
+        self.assertIn("| mlp | 1000 | 5 | 1000 | 5 | none |", report)
+        self.assertIn("| streams | 1000 | 5 | 3000 | 6 | reserved +2000, allocations +1 |", report)
+        self.assertIn("| GPU | driver | PyTorch | memory shown | context | first kernel | cuBLAS "
+                      "| cuDNN | together |", report)
+        self.assertIn("| NVIDIA H200 | 580.159.04 | 2.11.0+cu130 | 143000 | 500 | 10 | 0.5 | 0 "
+                      "| 510.5 |", report)
+        self.assertIn("gpu_check: PyTorch: streams: difference: reserved +2000, allocations +1",
+                      self.output)
+
+    def test_a_program_that_fails_leaves_the_others(self):
+        result, report = self.measure(mlp="no kernel image")
+        self.assertEqual(result["error"], "mlp: exit code 1: no kernel image")
+        self.assertIn("Failed: mlp: exit code 1: no kernel image\n", report)
+        self.assertIn("| mlp | 1000 | 5 | - | - | failed: exit code 1: no kernel image |", report)
+        self.assertIn("| transformer | 1000 | 5 | 1000 | 5 | none |", report)
+        self.assertIn("| NVIDIA H200 | ? |", report)
+
+    def test_a_program_that_lacks_memory_fails(self):
+        result, _ = self.measure(mlp=numbers(outcome="out of memory", message="2 GiB"))
+        self.assertEqual(result["error"], "mlp: out of memory: 2 GiB")
+
+    def test_an_overhead_that_fails_leaves_the_programs(self):
+        write_program(self.folder / "overhead.py", "import sys; sys.exit('no cuDNN')")
+        result, report = self.measure()
+        self.assertEqual(result["error"], "overhead: exit code 1: no cuDNN")
+        self.assertIn("| mlp | 1000 | 5 | 1000 | 5 | none |", report)
+        self.assertNotIn("memory shown", report)
+
+    def test_a_result_counts_however_its_program_ends(self):
+        write_program(self.folder / "overhead.py", OVERHEAD + "    sys.exit(3)\n")
+        self.assertNotIn("error", self.measure()[0])
+
+    def test_no_simulated_number_is_needed(self):
+        for path in self.simulated.iterdir():
+            path.unlink()
+        result, report = self.measure()
+        self.assertNotIn("error", result)
+        self.assertEqual(report.count("not compared: there are no simulated numbers"), 3)
+
+    def test_says_why_pytorch_is_left_out(self):
+        for torch, why in (("raise ModuleNotFoundError('No module named torch')",
+                            "PyTorch cannot be imported: exit code 1: .*No module named torch"),
+                           (TORCH.format(available=False), "PyTorch 2.11.0.cu130 finds no GPU")):
+            self.have_torch(torch)
+            result, report = self.measure()
+            self.assertRegex(result["skipped"], why)
+            self.assertRegex(report, "## PyTorch\n\nSkipped: " + why)
+            self.assertRegex(self.output, "gpu_check: PyTorch: skipped: " + why)
+
+    def test_no_time_is_a_failure(self):
+        with unittest.mock.patch.object(gpu_check, "deadline", time.monotonic()):
+            result, _ = self.measure()
+        self.assertIn("not run: the total time is up", result["error"])
+
+    def test_no_program_takes_longer_than_its_limit(self):
+        asked = []
+
+        def run(command, time_limit, **_):
+            asked.append(time_limit)
+            return gpu_check.Run(0, "", '{"release": "2", "gpu": true}', "")
+
+        for time_limit, seconds in ((60, 60), (300, gpu_pytorch.TIME_LIMIT)):
+            asked.clear()
+            with unittest.mock.patch.object(gpu_check, "run", run), \
+                    unittest.mock.patch.object(gpu_check, "nvidia_smi", return_value=[]), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                gpu_check.check_pytorch(None, time_limit)
+            self.assertEqual(asked, [seconds] * 5)
+
+
 class RunTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
         self.out = self.folder / "report.md"
+        # No PyTorch of this machine is used.
+        self.torch = self.folder / "packages/torch.py"
+        self.torch.parent.mkdir()
+        self.torch.write_text("raise ImportError('no PyTorch here')")
 
     def program(self, name, text):
         write_program(self.folder / name, text)
@@ -490,7 +704,8 @@ class RunTest(unittest.TestCase):
     def check(self, *arguments):
         return subprocess.run([str(SCRIPT), "--bin", str(self.folder), "--out", str(self.out),
                                *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, check=False)
+                              text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(self.torch.parent)})
 
     def test_without_a_gpu_writes_nothing(self):
         self.program("strata", NO_GPU)
@@ -559,7 +774,26 @@ class RunTest(unittest.TestCase):
         self.program("platform_gpu_tests", TESTS.format(words={"First": "fail"}))
         self.assertEqual(self.check("--part", "bench").returncode, 0)
         self.assertNotIn("Suite.First", self.out.read_text())
+        self.assertNotIn("## PyTorch", self.out.read_text())
         self.assertEqual(self.check("--part", "all").returncode, 2)
+
+    def test_without_pytorch_only_its_part_fails(self):
+        self.program("strata", STRATA)
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "pass"}))
+        self.assertEqual(self.check().returncode, 0)
+        self.assertRegex(self.out.read_text(), "## PyTorch\n\nSkipped: .*no PyTorch here")
+        self.assertEqual(self.check("--part", "pytorch").returncode, 1)
+        self.assertRegex(self.out.read_text(), "## PyTorch\n\nSkipped: .*no PyTorch here")
+        self.assertNotIn("## Bench", self.out.read_text())
+
+    def test_a_program_of_pytorch_that_fails_is_a_failure(self):
+        self.program("strata", STRATA)
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "pass"}))
+        # The programs need more of PyTorch than this.
+        self.torch.write_text(textwrap.dedent(TORCH.format(available=True)))
+        self.assertEqual(self.check().returncode, 1)
+        self.assertIn("Failed: mlp: exit code 1", self.out.read_text())
+        self.assertEqual(self.check("--part", "pytorch").returncode, 1)
 
     def test_a_bench_that_measured_nothing_is_a_failure(self):
         for rows in ("[]", BENCH.replace('"ok"', '"left_out"'), BENCH.replace('"ok"', '"failed"')):
@@ -574,6 +808,10 @@ class RunTest(unittest.TestCase):
     def test_traces_that_are_not_there_are_wrong_usage(self):
         self.program("strata", STRATA)
         self.assertEqual(self.check("--traces", str(self.folder / "none")).returncode, 2)
+
+    def test_simulated_numbers_that_are_not_there_are_wrong_usage(self):
+        self.program("strata", STRATA)
+        self.assertEqual(self.check("--simulated", str(self.folder / "none")).returncode, 2)
 
     def test_no_tests_are_no_success(self):
         self.program("strata", STRATA)

@@ -149,6 +149,7 @@ class GraphPools final : public CaptureHolds {
   template <class Predicate>
   bool WithdrawIf(Predicate is_meant) noexcept;
   static void OnGraphGone(void* argument);
+  // The tickets of graphs that the driver reported as gone, linked.
   static std::atomic<Ticket*>& GoneGraphs();
   // The pool announced for the capture. Found by id, or by a query of the
   // announced streams.

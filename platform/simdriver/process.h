@@ -12,7 +12,7 @@ namespace strata::simdriver {
 // The state of the driver in this process. cuInit makes it; nothing destroys
 // it, as a driver's functions may be called until the process ends.
 //
-// Threads: any.
+// Threads: any thread.
 struct Process {
   DriverOptions options;
   SimPlatform platform;
@@ -33,7 +33,7 @@ CUresult Ready();
 // Whether the process was forked from one that had called cuInit.
 bool IsForkedChild();
 
-// Numbers of the two are the same.
+// A Status has the number of the CUresult with the same meaning.
 inline CUresult ToResult(Status status) {
   return static_cast<CUresult>(status);
 }

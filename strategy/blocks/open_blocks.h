@@ -27,15 +27,15 @@ class BlockChain {
   Block* first_ = nullptr;
 };
 
-// The open blocks of an arena: free blocks next to a large hole. A hole is an
-// unmapped part of an address range.
+// The open blocks of one arena (docs/rules/virtual_memory.md): free blocks next
+// to a large hole. A hole is an unmapped part of an address range.
 //
 // Model: an open block and its holes can become one large block, so a search
 //   uses open blocks last. The reach of a block is its size plus the holes next
 //   to it; it has no bound if a hole ends the range. A search chooses the
 //   smallest reach. A block becomes open when it is freed next to a large hole,
-//   or when a block next to it becomes such a hole. Its size may change while
-//   it is in the list.
+//   or when a block next to it becomes such a hole. It stays open while the
+//   hole gets smaller. Its size may change while it is in the list.
 // Units: bytes.
 // Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1) to insert or remove. A search is O(open blocks), which are few.

@@ -1,7 +1,7 @@
 """Cases for plugged.py: what programs ask of an allocator beside memory.
 
-Each is a function of the library. A wrong result raises an error. `recorded_stream` needs a device
-with progress=lazy.
+Each case receives the library. A wrong result raises an error. `recorded_stream` needs a device
+with progress=lazy, `refused_request` one of 192 GiB.
 """
 
 import ctypes

@@ -51,11 +51,11 @@ class BenchRing {
  private:
   std::vector<Value> values_ = std::vector<Value>(kCapacity);
   // Two cache lines each, because processors fetch them in pairs.
-  alignas(128) std::atomic<std::size_t> end_{0};    // pushed
-  std::size_t seen_begin_ = 0;                      // of the pushing thread
+  alignas(128) std::atomic<std::size_t> end_{0};  // pushed
+  std::size_t seen_begin_ = 0;  // begin_ as the pushing thread last read it
   alignas(128) std::atomic<std::size_t> begin_{0};  // popped
-  std::size_t seen_end_ = 0;                        // of the popping thread
-  std::size_t most_ = 0;                            // of the popping thread
+  std::size_t seen_end_ = 0;  // end_ as the popping thread last read it
+  std::size_t most_ = 0;      // written by the popping thread
 };
 
 }  // namespace strata

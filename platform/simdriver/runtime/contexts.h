@@ -5,8 +5,8 @@
 
 namespace strata::simdriver::runtime {
 
-// The device of the calling thread: that of its current context, else the one
-// that it chose, else 0. Makes no context.
+// The device of the calling thread's current context. Without a context: the
+// device that the thread chose, or 0. Creates no context.
 int ThreadDevice();
 // Chooses `device` for the calling thread and makes its primary context
 // current.

@@ -24,13 +24,8 @@
 
 struct strata_facade {
   explicit strata_facade(const strata::Options& options) : facade(options) {
-    // By now the handle may name another stream.
-    facade.ObserveLostStreams([this](strata::Stream stream) {
-      const strata::Stream* const known = known_streams.Find(stream.handle);
-      if (known != nullptr && *known == stream) {
-        known_streams.Remove(stream.handle);
-      }
-    });
+    facade.ObserveLostStreams(
+        [this](strata::Stream stream) { known_streams.Remove(stream); });
   }
 
   strata::AllocatorFacade facade;

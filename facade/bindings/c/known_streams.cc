@@ -20,10 +20,18 @@ void KnownStreams::Add(const Stream& stream) {
 
 void KnownStreams::Remove(const void* handle) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const std::uint64_t key = KeyOf(handle);
-  Stream* const stream = table_.FindLocked(key);
+  RemoveLocked(table_.FindLocked(KeyOf(handle)));
+}
+
+void KnownStreams::Remove(const Stream& stream) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Stream* const known = table_.FindLocked(KeyOf(stream.handle));
+  if (known != nullptr && *known == stream) RemoveLocked(known);
+}
+
+void KnownStreams::RemoveLocked(Stream* stream) {
   if (stream == nullptr) return;
-  table_.Remove(key);
+  table_.Remove(KeyOf(stream->handle));
   spare_.push_back(stream);
 }
 

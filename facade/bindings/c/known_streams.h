@@ -31,8 +31,14 @@ class KnownStreams {
   void Add(const Stream& stream);
   // Does nothing if the handle is not known.
   void Remove(const void* handle);
+  // Removes `stream`. Does nothing if its handle is unknown, or names another
+  // stream by now.
+  void Remove(const Stream& stream);
 
  private:
+  // Under mutex_. `stream` is in the table, or null.
+  void RemoveLocked(Stream* stream);
+
   static std::uint64_t KeyOf(const void* handle) {
     return reinterpret_cast<std::uintptr_t>(handle);
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,15 @@ class TorchPools {
  public:
   void Begin(AllocatorFacade& facade, const strata_torch_pool& pool) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (is_capturing_) {
-      throw std::logic_error(
-          "a capture of PyTorch is announced already: captures come one after "
-          "another");
+    if (capturing_ != 0) {
+      if (thread_ != std::this_thread::get_id()) {
+        throw std::logic_error(
+            "another thread has announced a capture of PyTorch: captures come "
+            "one after another");
+      }
+      // PyTorch 2.11 does not announce the end of a capture that failed. A
+      // thread that announces the next one has ended it.
+      facade.CaptureEnded(std::exchange(capturing_, 0));
     }
     const auto found = pools_.try_emplace(KeyOf(pool)).first;
     Users& users = found->second;
@@ -40,13 +46,16 @@ class TorchPools {
       throw;
     }
     ++users.count;
-    is_capturing_ = true;
+    capturing_ = users.id;
+    thread_ = std::this_thread::get_id();
   }
 
   void End(AllocatorFacade& facade, const strata_torch_pool& pool) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    is_capturing_ = false;
-    facade.CaptureEnded(Find(pool)->second.id);
+    const GraphPoolId id = Find(pool)->second.id;
+    facade.CaptureEnded(id);
+    if (id != capturing_) return;
+    capturing_ = 0;
     RemoveReleased(facade);
   }
 
@@ -55,7 +64,7 @@ class TorchPools {
     const auto found = Find(pool);
     released_.push_back(found->second.id);
     if (--found->second.count == 0) pools_.erase(found);
-    if (!is_capturing_) RemoveReleased(facade);
+    if (capturing_ == 0) RemoveReleased(facade);
   }
 
  private:
@@ -88,7 +97,9 @@ class TorchPools {
         throw DeviceError("cannot wait for the graphs of a pool", status);
       }
     }
-    for (const GraphPoolId id : std::exchange(released_, {})) {
+    while (!released_.empty()) {
+      const GraphPoolId id = released_.back();
+      released_.pop_back();
       facade.RemoveMemoryPoolOfCUDAGraph(id);
     }
   }
@@ -96,7 +107,9 @@ class TorchPools {
   std::mutex mutex_;
   std::map<Key, Users> pools_;         // guarded by mutex_
   std::vector<GraphPoolId> released_;  // by PyTorch alone; guarded by mutex_
-  bool is_capturing_ = false;          // guarded by mutex_
+  // The pool of the announced capture; 0: none. Guarded by mutex_.
+  GraphPoolId capturing_ = 0;
+  std::thread::id thread_;  // that announced it; guarded by mutex_
 };
 
 TorchPools& Pools() {

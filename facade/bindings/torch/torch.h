@@ -50,8 +50,12 @@ struct strata_torch_pool {
 // pool is released. `filter` (PyTorch: a std::function, passed by address) is
 // not used.
 //
-// Errors: std::logic_error if a capture that was announced here is under way:
-//   PyTorch does not tell which stream it is about to capture.
+// A thread that announces a capture has ended the one that it announced before,
+// also if that one failed.
+//
+// Errors: std::logic_error if another thread has announced a capture here that
+//   has not ended, because PyTorch does not name the stream that it is about to
+//   capture; also if STRATA_OPTIONS is wrong, or for lack of host memory.
 STRATA_API void strata_torch_begin_pool(int device, strata_torch_pool pool,
                                         void* filter);
 // For set_end_allocate_to_pool_fn, which a capture calls after its end.

@@ -47,6 +47,16 @@ TEST(KnownStreamsTest, AHandleCanComeBackAsAnotherStream) {
   EXPECT_EQ(UidAt(streams, 192), 3U);
 }
 
+TEST(KnownStreamsTest, RemovesAStreamOnlyIfTheHandleStillNamesIt) {
+  KnownStreams streams;
+  streams.Add(StreamAt(64, 2));
+  streams.Remove(StreamAt(64, 1));   // lost before the handle came back
+  streams.Remove(StreamAt(128, 3));  // unknown
+  EXPECT_EQ(UidAt(streams, 64), 2U);
+  streams.Remove(StreamAt(64, 2));
+  EXPECT_EQ(UidAt(streams, 64), 0U);
+}
+
 TEST(KnownStreamsTest, ReadersFindTheirsWhileOthersComeAndGo) {
   KnownStreams streams;
   for (std::uint64_t i = 1; i <= 100; ++i) streams.Add(StreamAt(64 * i, i));

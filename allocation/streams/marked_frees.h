@@ -37,7 +37,7 @@ struct StreamMark {
   StreamTimeline::Tick tick = 0;
   std::unique_ptr<StreamMark> next;  // next mark of the same block
 
-  // Valid while deferred, as are the members below.
+  // Valid while the block is deferred, as are `previous` and `following`.
   MarkedBlock* marked = nullptr;
   StreamMark* previous = nullptr;  // in the queue
   StreamMark* following = nullptr;

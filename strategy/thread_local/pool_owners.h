@@ -13,8 +13,8 @@ namespace strata {
 //
 // Model: a thread owns at most one pool of each allocator. When the thread
 //   exits, its pool becomes spare. The next thread without a pool adopts it,
-//   with its blocks and chunks. Ownership is a preference, not a right: every
-//   user of a pool acquires its lock, so an exiting thread may use any pool.
+//   with its blocks and chunks. Ownership is not exclusive: every user of a
+//   pool acquires its lock, so an exiting thread may use any pool.
 // Threads: any thread; threads and the allocator may end in any order.
 // Cost: Find is two thread-local loads for the last few allocators of a thread,
 //   else a search in the thread's list.

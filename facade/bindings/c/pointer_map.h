@@ -25,7 +25,7 @@ namespace strata {
 //   and until it is taken out. Only one caller can take it out.
 // Cost: an uncontended lock, and mostly one cache line of a table. A heap call
 //   only if a table doubles, with no lock held. 4 KiB, and 32 to 64 bytes per
-//   pointer.
+//   pointer at the largest number of pointers so far.
 class PointerMap {
  public:
   PointerMap() = default;

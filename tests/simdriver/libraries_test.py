@@ -6,6 +6,7 @@ HELPERS is the folder of the compiled libraries beside the stand-in driver; HEAD
 CUDA toolkit.
 """
 
+import contextlib
 import ctypes
 import fnmatch
 import os
@@ -19,7 +20,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "platform" / "simdriver" / "libraries"))
 
-from elf_reader import NotElf, read_library  # noqa: E402
+from elf_reader import NotElf, library_of, read_library  # noqa: E402
 from elf_writer import Export, library_bytes  # noqa: E402
 from function_table import WrongTable, read_table  # noqa: E402
 from machine_code import Body  # noqa: E402
@@ -120,7 +121,9 @@ class TableTest(Files):
         self.assertEqual(table.own_names(), ["f_size"])
 
     def test_names_the_line_that_is_wrong(self):
-        for line in ("call f jump 3", "call f store32 3", "call f return @other", "cal f", "call f"):
+        for line in ("call f handle 0", "call f store32 0+4 1", "call f store64 -1 1",
+                     "call f jump 3", "call f store32 3", "call f return @other",
+                     "cal f", "call f"):
             with self.assertRaisesRegex(WrongTable, "table.txt:2"):
                 self.table(f"library libtest\n{line}\n")
         with self.assertRaisesRegex(WrongTable, "no line 'library'"):
@@ -205,6 +208,29 @@ class LibraryTest(Files):
             (self.folder / "file").write_bytes(data)
             with self.assertRaises(NotElf):
                 read_library(self.folder / "file")
+
+    def test_refuses_a_library_without_its_end(self):
+        exports = [Export("b", "V1", Body()), Export("a", "V2", Body())]
+        whole = library_bytes("libtest.so.1", exports, ["libc.so.6"])
+        compiled = (HELPERS / "libstrata_sim_nccl.so").read_bytes()
+        refused = 0
+        for data, step in ((whole, 1), (compiled, 61)):
+            for length in range(0, len(data), step):
+                try:
+                    library_of(data[:length])
+                except NotElf:
+                    refused += 1
+        self.assertGreater(refused, len(whole) // 2)
+        (self.folder / "file").write_bytes(whole[:-1])
+        with self.assertRaises(NotElf):
+            read_library(self.folder / "file")
+
+    def test_refuses_a_library_with_wrong_offsets(self):
+        whole = library_bytes("libtest.so.1", [Export("a", "V1", Body())], ["libc.so.6"])
+        for at in range(0, len(whole) - 8, 4):
+            for word in (b"\xff" * 8, b"\xf0" + bytes(7), bytes(6) + b"\x80\x00"):
+                with contextlib.suppress(NotElf):
+                    library_of(whole[:at] + word + whole[at + 8:])
 
 
 class HelperTest(Files):

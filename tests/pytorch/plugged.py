@@ -3,8 +3,8 @@
 usage: plugged.py LIBRARY PROGRAM RESULT
 
 LIBRARY is a libstrata.so; STRATA_OPTIONS configures it. PROGRAM is the name of a module here with a
-function main(), or of a case of plugged_cases.py. RESULT is a JSON file with Strata's bytes, or with
-the `fault` of a case that does not hold.
+function main(), or of a case of plugged_cases.py. RESULT is a JSON file with Strata's bytes, or
+with the `fault` of a case that does not hold.
 """
 
 import ctypes

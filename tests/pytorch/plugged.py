@@ -3,7 +3,8 @@
 usage: plugged.py LIBRARY PROGRAM RESULT
 
 LIBRARY is a libstrata.so; STRATA_OPTIONS configures it. PROGRAM is the name of a module here with a
-function main(), or of a case of plugged_cases.py. RESULT is a JSON file with Strata's bytes.
+function main(), or of a case of plugged_cases.py. RESULT is a JSON file with Strata's bytes, or
+with the `fault` of a case that does not hold.
 """
 
 import ctypes
@@ -55,23 +56,31 @@ class Strata:
         return json.loads(buffer.value)["device:0"]
 
 
+def run(strata, name):
+    """Runs a program or a case; returns its result."""
+    if name not in plugged_cases.CASES:
+        importlib.import_module(name).main()
+    else:
+        try:
+            plugged_cases.CASES[name](strata)
+        except AssertionError as error:
+            return {"fault": str(error) or repr(error)}
+    torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    statistics = strata.statistics()
+    return {"reserved": statistics["peak_reserved_bytes"],
+            "requests": statistics["allocations"],
+            "total_requested": statistics["total_requested_bytes"],
+            "at_end": statistics["reserved_bytes"], "device_at_end": total - free}
+
+
 def main():
     """Runs the program of the command line."""
     path, name, result_path = sys.argv[1:]
     strata = Strata(path)
     if name not in plugged_cases.BESIDE_PYTORCH:
         strata.replace_allocator()
-    if name in plugged_cases.CASES:
-        plugged_cases.CASES[name](strata)
-    else:
-        importlib.import_module(name).main()
-    torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    statistics = strata.statistics()
-    result = {"reserved": statistics["peak_reserved_bytes"],
-              "requests": statistics["allocations"],
-              "total_requested": statistics["total_requested_bytes"],
-              "at_end": statistics["reserved_bytes"], "device_at_end": total - free}
+    result = run(strata, name)
     with open(result_path, "w", encoding="utf-8") as file:
         json.dump(result, file)
 

@@ -6,20 +6,25 @@ HELPERS is the folder of the compiled libraries beside the stand-in driver; HEAD
 CUDA toolkit.
 """
 
+import contextlib
 import ctypes
 import fnmatch
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "platform" / "simdriver" / "libraries"))
 
-from elf_reader import NotElf, read_library  # noqa: E402
+from elf_reader import NotElf, library_of, read_library  # noqa: E402
 from elf_writer import Export, library_bytes  # noqa: E402
 from function_table import WrongTable, read_table  # noqa: E402
 from machine_code import Body  # noqa: E402
@@ -120,7 +125,9 @@ class TableTest(Files):
         self.assertEqual(table.own_names(), ["f_size"])
 
     def test_names_the_line_that_is_wrong(self):
-        for line in ("call f jump 3", "call f store32 3", "call f return @other", "cal f", "call f"):
+        for line in ("call f handle 0", "call f store32 0+4 1", "call f store64 -1 1",
+                     "call f jump 3", "call f store32 3", "call f return @other",
+                     "cal f", "call f"):
             with self.assertRaisesRegex(WrongTable, "table.txt:2"):
                 self.table(f"library libtest\n{line}\n")
         with self.assertRaisesRegex(WrongTable, "no line 'library'"):
@@ -206,6 +213,29 @@ class LibraryTest(Files):
             with self.assertRaises(NotElf):
                 read_library(self.folder / "file")
 
+    def test_refuses_a_library_without_its_end(self):
+        exports = [Export("b", "V1", Body()), Export("a", "V2", Body())]
+        whole = library_bytes("libtest.so.1", exports, ["libc.so.6"])
+        compiled = (HELPERS / "libstrata_sim_nccl.so").read_bytes()
+        refused = 0
+        for data, step in ((whole, 1), (compiled, 61)):
+            for length in range(0, len(data), step):
+                try:
+                    library_of(data[:length])
+                except NotElf:
+                    refused += 1
+        self.assertGreater(refused, len(whole) // 2)
+        (self.folder / "file").write_bytes(whole[:-1])
+        with self.assertRaises(NotElf):
+            read_library(self.folder / "file")
+
+    def test_refuses_a_library_with_wrong_offsets(self):
+        whole = library_bytes("libtest.so.1", [Export("a", "V1", Body())], ["libc.so.6"])
+        for at in range(0, len(whole) - 8, 4):
+            for word in (b"\xff" * 8, b"\xf0" + bytes(7), bytes(6) + b"\x80\x00"):
+                with contextlib.suppress(NotElf):
+                    library_of(whole[:at] + word + whole[at + 8:])
+
 
 class HelperTest(Files):
     """The compiled helpers behind the stand-ins, and the audit."""
@@ -214,12 +244,13 @@ class HelperTest(Files):
         super().setUp()
         make_libraries.make_libraries([], self.folder, HELPERS, make_libraries.OPTIONS)
 
-    def run_audited(self, code):
+    def run_audited(self, code, more_folders=""):
         """Runs Python code with the stand-ins in place of the libraries."""
         return subprocess.run(
             [sys.executable, "-c", f"import ctypes\n{code}"], capture_output=True, text=True,
             check=False, env=os.environ | {
-                "STRATA_SIM_LIBRARIES": str(self.folder), "STRATA_SIM_DRIVER": "devices=3",
+                "STRATA_SIM_LIBRARIES": f"{self.folder}{more_folders}",
+                "STRATA_SIM_DRIVER": "devices=3",
                 "LD_AUDIT": str(HELPERS / "libstrata_sim_audit.so")})
 
     def test_serves_a_library_by_name_and_by_path(self):
@@ -238,8 +269,46 @@ class HelperTest(Files):
         self.addCleanup(library.unlink)
         library.write_bytes(library_bytes("libcublas.so.13", [], []))
         done = self.run_audited(f"ctypes.CDLL('{library}'); print('loaded')")
-        self.assertEqual((done.returncode, done.stdout), (127, ""))
+        self.assertEqual((done.returncode, done.stdout), (127, ""), done.stderr)
         self.assertIn(str(library), done.stderr)
+        self.assertIn("sim_run --libraries FOLDER\n", done.stderr)
+
+    def test_refuses_a_list_that_is_too_long(self):
+        for more, text in ((":/f" * 8, "more than 8 folders"), (":" + "f" * 4096, "4096 bytes")):
+            done = self.run_audited("print('started')", more)
+            self.assertEqual((done.returncode, done.stdout), (127, ""))
+            self.assertRegex(done.stderr, f"^strata: STRATA_SIM_LIBRARIES [^\n]*{text}[^\n]*\n$")
+        self.assertEqual(self.run_audited("print('started')", ":/f" * 7 + "::").stdout, "started\n")
+
+    def test_serves_no_folder(self):
+        done = self.run_audited("try: ctypes.CDLL('nowhere/')\nexcept OSError as e: print(e)")
+        self.assertIn("nowhere/: ", done.stdout)
+
+    def test_nvml_refuses_null(self):
+        nvml = ctypes.CDLL(str(HELPERS / "libstrata_sim_nvml.so"))
+        one, text = ctypes.c_void_p(1), ctypes.c_char_p(b"0:1:0")
+        out = ctypes.byref(ctypes.c_void_p())
+        calls = {
+            "DeviceGetCount_v2": [(None,)], "DeviceGetHandleByIndex_v2": [(0, None)],
+            "DeviceGetHandleByPciBusId_v2": [(text, None), (None, out)],
+            "DeviceGetHandleByUUID": [(text, None), (None, out)],
+            "DeviceGetUUID": [(one, None, 99)], "DeviceGetIndex": [(one, None)],
+            "DeviceGetName": [(one, None, 99)],
+            "DeviceGetCudaComputeCapability": [(one, None, out), (one, out, None)],
+            "DeviceGetMemoryInfo": [(one, None)], "DeviceGetMemoryInfo_v2": [(one, None)],
+            "SystemGetDriverVersion": [(None, 99)], "SystemGetCudaDriverVersion_v2": [(None,)]}
+        for name, all_arguments in calls.items():
+            for arguments in all_arguments:
+                self.assertEqual(getattr(nvml, f"nvml{name}")(*arguments), 2, name)
+
+    def test_nvml_knows_the_number_of_a_device(self):
+        done = self.run_audited(
+            "nvml = ctypes.CDLL('libnvidia-ml.so.1')\n"
+            "device, index = ctypes.c_void_p(), ctypes.c_uint()\n"
+            "for i in range(4):\n"
+            "  print(nvml.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(device)),"
+            " nvml.nvmlDeviceGetIndex(device, ctypes.byref(index)), index.value)")
+        self.assertEqual(done.stdout, "0 0 0\n0 0 1\n0 0 2\n6 0 2\n", done.stderr)
 
     def test_exports_the_names_of_its_library_alone(self):
         prefixes = {"nccl": "nccl", "cudnn": "cudnn", "nvml": "nvml", "audit": "la_"}
@@ -269,6 +338,88 @@ class HelperTest(Files):
             self.assertEqual(number.value, rank)
             nccl.ncclCommDestroy(comm)
         self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 8), 4)
+
+    def test_rank_knows_the_current_device(self):
+        driver = HELPERS.parent / "libcuda.so.1"
+        if not driver.exists():
+            self.skipTest(f"the build has no {driver}")
+        done = self.run_audited(
+            "class UniqueId(ctypes.Structure): _fields_ = [('bytes', ctypes.c_char * 128)]\n"
+            f"nccl = ctypes.CDLL('{HELPERS}/libstrata_sim_nccl.so')\n"
+            "comm, device, context = ctypes.c_void_p(), ctypes.c_int(9), ctypes.c_void_p()\n"
+            "def rank():\n"
+            "  nccl.ncclCommInitRank(ctypes.byref(comm), 1, UniqueId(), 0)\n"
+            "  nccl.ncclCommCuDevice(comm, ctypes.byref(device))\n"
+            "  nccl.ncclCommDestroy(comm)\n"
+            "  print(device.value)\n"
+            "rank()\n"  # without a driver
+            f"cuda = ctypes.CDLL('{driver}')\n"
+            "assert cuda.cuInit(0) == 0\n"
+            "rank()\n"  # without a context
+            "assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 2) == 0\n"
+            "assert cuda.cuCtxSetCurrent(context) == 0\n"
+            "rank()\n", f":{driver.parent}")
+        self.assertEqual(done.stdout, "0\n0\n2\n", done.stderr)
+
+
+def load_sim_run():
+    """tools/sim_run as a module."""
+    loader = importlib.machinery.SourceFileLoader("sim_run", str(ROOT / "tools" / "sim_run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class SimRunTest(Files):
+    """The folders of stand-ins that tools/sim_run makes."""
+
+    def setUp(self):
+        super().setUp()
+        self.sim_run = load_sim_run()
+        self.cache = self.folder / "cache"
+        self.sim = self.folder / "sim"
+        self.sim.mkdir()
+        (self.sim / "libcuda.so.1").touch()
+        (self.sim / "helpers").symlink_to(HELPERS)
+        self.now = time.time()
+
+    def stand_ins(self, *folders):
+        """The folder of stand-ins for the libraries in `folders`."""
+        return self.sim_run.stand_ins(list(folders), self.sim, self.cache, [])
+
+    def folder_of_age(self, name, days):
+        """A folder in the cache that was used so long ago."""
+        path = self.cache / name
+        (path / "part").mkdir(parents=True)
+        os.utime(path, (self.now - days * 24 * 3600,) * 2)
+        return path
+
+    def test_skips_links_without_a_target(self):
+        libraries = self.folder / "libraries"
+        libraries.mkdir()
+        (libraries / "libgone.so").symlink_to("nowhere")
+        (libraries / "folder.so").mkdir()
+        self.assertTrue((self.stand_ins(libraries) / "libnvidia-ml.so.1").exists())
+
+    def test_removes_folders_that_are_unused_for_long(self):
+        old = [self.folder_of_age(name, 31) for name in ("0" * 16, "f" * 16 + ".killed")]
+        other = [self.folder_of_age("1" * 16, 29), self.folder_of_age("2" * 16 + ".made", 1),
+                 self.folder_of_age("of_a_user", 31)]
+        made = self.stand_ins()
+        self.assertEqual(sorted(self.cache.iterdir()), sorted([*other, made]))
+        self.assertEqual([path for path in old if path.exists()], [])
+
+    def test_use_makes_a_folder_young(self):
+        first = self.stand_ins()
+        os.utime(first, (self.now - 31 * 24 * 3600,) * 2)
+        old = self.folder_of_age("0" * 16, 31)
+        self.assertEqual(self.stand_ins(), first)
+        self.assertTrue(old.exists())
+        libraries = self.folder / "libraries"
+        libraries.mkdir()
+        (libraries / "libuse.so").write_bytes(b"text")
+        second = self.stand_ins(libraries)
+        self.assertEqual(sorted(self.cache.iterdir()), sorted([first, second]))
 
 
 if __name__ == "__main__":

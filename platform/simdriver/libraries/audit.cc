@@ -4,7 +4,8 @@
 // Model: STRATA_SIM_LIBRARIES is a list of folders with ':' between them. The
 //   loader is asked for a library by name or by path; if a folder has a file
 //   of that name, the loader gets that one. If a library of NVIDIA's that
-//   needs a GPU is loaded in spite of it, the process ends with a message.
+//   needs a GPU is loaded in spite of it, the process ends with a message. It
+//   ends so too if the list is too long.
 // It uses the C library alone: the loader runs it in a namespace of its own.
 
 #include <link.h>
@@ -103,19 +104,32 @@ void Say(const char* text) {
   static_cast<void>(written);
 }
 
+[[noreturn]] void Refuse(const char* text) {
+  Say(text);
+  _exit(127);
+}
+
 }  // namespace
 
 extern "C" {
 
 unsigned la_version(unsigned version) {
   const char* list = std::getenv("STRATA_SIM_LIBRARIES");
-  if (list == nullptr || std::strlen(list) >= sizeof(folders)) return 0;
+  if (list == nullptr) return 0;
+  if (std::strlen(list) >= sizeof(folders)) {
+    Refuse("strata: STRATA_SIM_LIBRARIES has 4096 bytes or more\n");
+  }
   std::memcpy(folders, list, std::strlen(list) + 1);
   char* rest = folders;
-  while (rest != nullptr && folder_count < kMostFolders) {
+  while (rest != nullptr) {
     char* end = std::strchr(rest, ':');
     if (end != nullptr) *end = '\0';
-    if (*rest != '\0') folder_list[folder_count++] = rest;
+    if (*rest != '\0') {
+      if (folder_count == kMostFolders) {
+        Refuse("strata: STRATA_SIM_LIBRARIES names more than 8 folders\n");
+      }
+      folder_list[folder_count++] = rest;
+    }
     rest = end == nullptr ? nullptr : end + 1;
   }
   return version < LAV_CURRENT ? version : LAV_CURRENT;
@@ -124,7 +138,9 @@ unsigned la_version(unsigned version) {
 char* la_objsearch(const char* name, uintptr_t* /*cookie*/, unsigned flag) {
   auto* same = const_cast<char*>(name);
   if (flag != LA_SER_ORIG || IsStandIn(name)) return same;
-  const char* found = FindStandIn(FileName(name));
+  const char* file = FileName(name);
+  if (*file == '\0') return same;  // the name of a folder
+  const char* found = FindStandIn(file);
   return found == nullptr ? same : const_cast<char*>(found);
 }
 
@@ -136,9 +152,10 @@ unsigned la_objopen(struct link_map* map, Lmid_t /*space*/,
   }
   Say("strata: the driver is simulated, but the program loaded NVIDIA's ");
   Say(path);
-  Say(", which needs a GPU. Run it without sim_run, or without this "
-      "library.\n");
-  _exit(127);
+  Refuse(
+      ", which needs a GPU. Run it without sim_run, or without this library. "
+      "For a console script, name the folder of its libraries: "
+      "sim_run --libraries FOLDER\n");
 }
 
 }  // extern "C"

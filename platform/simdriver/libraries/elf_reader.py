@@ -36,11 +36,14 @@ class Library:
 
 
 class NotElf(Exception):
-    """The file is no shared library of x86-64 with section headers."""
+    """The file is no complete shared library of x86-64 with section headers."""
 
 
 def _text(data, offset):
-    return data[offset:data.find(b"\0", offset)].decode()
+    end = data.find(b"\0", offset)
+    if end < 0:
+        raise NotElf
+    return data[offset:end].decode()
 
 
 def _sections(data):
@@ -104,6 +107,14 @@ def _read(data):
     return library
 
 
+def library_of(data):
+    """Returns the Library in the bytes of a file; raises NotElf if they are something else."""
+    try:
+        return _read(data)
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
+        raise NotElf from error
+
+
 def read_library(path):
     """Returns the Library in the file; raises NotElf if it is something else."""
     with open(path, "rb") as file:
@@ -112,4 +123,4 @@ def read_library(path):
         except ValueError as error:  # an empty file
             raise NotElf from error
         with data:
-            return _read(data)
+            return library_of(data)

@@ -58,6 +58,13 @@ def _number(word, options):
     return int(word, 0)
 
 
+def _argument(word):
+    number = int(word)
+    if number < 1:
+        raise ValueError(f"arguments count from 1, not {number}")
+    return number
+
+
 def _action(words, body, options):
     name, *rest = words
     if name == "success":
@@ -70,12 +77,12 @@ def _action(words, body, options):
         body.text = " ".join(rest)
     elif name == "handle":
         (argument,) = rest
-        body.stores.append(Store(int(argument), 0, 64, 0, True))
+        body.stores.append(Store(_argument(argument), 0, 64, 0, True))
     elif name in ("store32", "store64"):
         where, number = rest
         argument, _, offset = where.partition("+")
         body.stores.append(
-            Store(int(argument), int(offset or 0), int(name[5:]), _number(number, options)))
+            Store(_argument(argument), int(offset or 0), int(name[5:]), _number(number, options)))
     else:
         raise ValueError(f"'{name}' is no action")
 

@@ -1,7 +1,8 @@
 // The functions of NCCL that read a communicator. A rank has no peers: it knows
-// its number and the number of ranks, and never waits.
+// its number, its device and the number of ranks, and never waits.
 
-#include <cstddef>
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -23,7 +24,22 @@ struct UniqueId {
   char bytes[128];
 };
 
-int Make(Communicator** out, int ranks, int rank, int device = 0) {
+// The device of the current context, or 0. A driver that is not loaded has no
+// context.
+int CurrentDevice() {
+  using Function = int (*)(int*);
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return 0;
+  void* found = dlsym(driver, "cuCtxGetDevice");
+  int device = 0;
+  if (found == nullptr || reinterpret_cast<Function>(found)(&device) != 0) {
+    device = 0;
+  }
+  dlclose(driver);
+  return device;
+}
+
+int Make(Communicator** out, int ranks, int rank, int device) {
   if (out == nullptr || ranks < 1 || rank < 0 || rank >= ranks) {
     return kInvalidArgument;
   }
@@ -56,24 +72,30 @@ int ncclCommGetUniqueId(Communicator* /*comm*/, UniqueId* id) {
 
 int ncclCommInitRank(Communicator** comm, int ranks, UniqueId /*id*/,
                      int rank) {
-  return Make(comm, ranks, rank);
+  return Make(comm, ranks, rank, CurrentDevice());
 }
 
 int ncclCommInitRankConfig(Communicator** comm, int ranks, UniqueId /*id*/,
                            int rank, void* /*config*/) {
-  return Make(comm, ranks, rank);
+  return Make(comm, ranks, rank, CurrentDevice());
 }
 
 int ncclCommInitRankScalable(Communicator** comm, int ranks, int rank,
                              int /*ids*/, UniqueId* /*id*/, void* /*config*/) {
-  return Make(comm, ranks, rank);
+  return Make(comm, ranks, rank, CurrentDevice());
 }
 
 int ncclCommInitAll(Communicator** comms, int count, const int* devices) {
   if (comms == nullptr) return kInvalidArgument;
   for (int i = 0; i < count; ++i) {
     const int device = devices == nullptr ? i : devices[i];
-    if (const int result = Make(&comms[i], count, i, device)) return result;
+    const int result = Make(&comms[i], count, i, device);
+    if (result == kSuccess) continue;
+    while (i-- > 0) {
+      std::free(comms[i]);
+      comms[i] = nullptr;
+    }
+    return result;
   }
   return kSuccess;
 }

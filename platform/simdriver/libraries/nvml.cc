@@ -36,9 +36,16 @@ struct Memory2 {
 
 // A device is known by its number plus one, as a pointer.
 using Handle = const char*;
-constexpr Handle kFirst = nullptr;
 
-int NumberOf(Handle device) { return static_cast<int>(device - kFirst) - 1; }
+int NumberOf(Handle device) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(device) - 1);
+}
+
+// Whether a pointer is missing among arguments.
+template <typename... Values>
+bool IsNull(const Values*... pointers) {
+  return ((pointers == nullptr) || ...);
+}
 
 // Runs function(options) and returns its result.
 template <typename Function>
@@ -52,6 +59,7 @@ int WithOptions(Function function) {
 }
 
 int PutHandle(int number, Handle* device) {
+  if (IsNull(device)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {
     if (number < 0 || number >= options.platform.sim_devices) return kNotFound;
     *device = reinterpret_cast<Handle>(static_cast<std::uintptr_t>(number) + 1);
@@ -60,6 +68,7 @@ int PutHandle(int number, Handle* device) {
 }
 
 int PutText(const std::string& text, char* out, unsigned length) {
+  if (IsNull(out)) return kInvalidArgument;
   if (text.size() >= length) return kInsufficientSize;
   std::memcpy(out, text.c_str(), text.size() + 1);
   return kSuccess;
@@ -80,6 +89,7 @@ const char* nvmlErrorString(int result) {
 }
 
 int nvmlDeviceGetCount_v2(unsigned* count) {
+  if (IsNull(count)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {
     *count = static_cast<unsigned>(options.platform.sim_devices);
     return kSuccess;
@@ -95,6 +105,7 @@ int nvmlDeviceGetHandleByIndex(unsigned index, Handle* device) {
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char* text, Handle* device) {
+  if (IsNull(text, device)) return kInvalidArgument;
   unsigned domain = 0;
   unsigned bus = 0;
   if (std::sscanf(text, "%x:%x:", &domain, &bus) != 2) return kInvalidArgument;
@@ -103,6 +114,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* text, Handle* device) {
 }
 
 int nvmlDeviceGetHandleByUUID(const char* text, Handle* device) {
+  if (IsNull(text, device)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {
     for (int i = 0; i < options.platform.sim_devices; ++i) {
       if (DeviceUuidText(i) == text) return PutHandle(i, device);
@@ -116,6 +128,7 @@ int nvmlDeviceGetUUID(Handle device, char* out, unsigned length) {
 }
 
 int nvmlDeviceGetIndex(Handle device, unsigned* index) {
+  if (IsNull(index)) return kInvalidArgument;
   *index = static_cast<unsigned>(NumberOf(device));
   return kSuccess;
 }
@@ -126,6 +139,7 @@ int nvmlDeviceGetName(Handle /*device*/, char* out, unsigned length) {
 
 int nvmlDeviceGetCudaComputeCapability(Handle /*device*/, int* major,
                                        int* minor) {
+  if (IsNull(major, minor)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {
     *major = options.compute_major;
     *minor = options.compute_minor;
@@ -135,6 +149,7 @@ int nvmlDeviceGetCudaComputeCapability(Handle /*device*/, int* major,
 
 // The memory in use is the business of each process: none is counted here.
 int nvmlDeviceGetMemoryInfo(Handle /*device*/, Memory* memory) {
+  if (IsNull(memory)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {
     const std::uint64_t total = options.platform.sim_memory_bytes;
     *memory = {total, total, 0};
@@ -143,6 +158,7 @@ int nvmlDeviceGetMemoryInfo(Handle /*device*/, Memory* memory) {
 }
 
 int nvmlDeviceGetMemoryInfo_v2(Handle device, Memory2* memory) {
+  if (IsNull(memory)) return kInvalidArgument;
   Memory plain{};
   const int result = nvmlDeviceGetMemoryInfo(device, &plain);
   *memory = {memory->version, plain.total, 0, plain.free, plain.used};
@@ -155,6 +171,7 @@ int nvmlSystemGetDriverVersion(char* out, unsigned length) {
 
 // The same as cuDriverGetVersion.
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  if (IsNull(version)) return kInvalidArgument;
   using Function = int (*)(int*);
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
   void* found =

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -68,7 +69,7 @@ class TorchPools {
   }
 
  private:
-  using Key = std::pair<unsigned long long, unsigned long long>;
+  using Key = std::pair<std::uint64_t, std::uint64_t>;
   struct Users {
     GraphPoolId id = 0;  // 0: none yet
     int count = 0;       // calls of Begin without one of Release

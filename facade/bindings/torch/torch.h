@@ -2,6 +2,7 @@
 #define STRATA_FACADE_BINDINGS_TORCH_TORCH_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "strata/facade/strata.h"
 
@@ -41,9 +42,9 @@ STRATA_API void strata_torch_empty_cache();
 
 // A pool of PyTorch (MempoolId_t, a pair of integers), passed as PyTorch passes
 // it.
-struct strata_torch_pool {
-  unsigned long long first;
-  unsigned long long second;
+struct strata_torch_pool {  // NOLINT(readability-identifier-naming)
+  std::uint64_t first;
+  std::uint64_t second;
 };
 // For set_begin_allocate_to_pool, which a capture calls before it begins: the
 // next capture allocates from the pool, and its memory stays reserved until the

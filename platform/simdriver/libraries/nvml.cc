@@ -169,7 +169,7 @@ int nvmlSystemGetDriverVersion(char* out, unsigned length) {
   return PutText("595.0", out, length);
 }
 
-// The same as cuDriverGetVersion.
+// Returns the version of cuDriverGetVersion.
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   if (IsNull(version)) return kInvalidArgument;
   using Function = int (*)(int*);

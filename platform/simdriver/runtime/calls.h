@@ -31,7 +31,7 @@ cudaError_t WithDriver(Body body) {
   return Note(result == CUDA_SUCCESS ? ToError(body()) : ToError(result));
 }
 
-// The same with a current context.
+// Like WithDriver, with a current context.
 template <class Body>
 cudaError_t WithContext(Body body) {
   const CUresult result = NeedContext();

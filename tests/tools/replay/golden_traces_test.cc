@@ -25,7 +25,7 @@ struct Golden {
   std::size_t streams;
   double reserved_ratio;  // at most
   double fit_ratio;       // at most
-  // The same for virtual_memory.
+  // The two bounds for virtual_memory.
   double mapped_reserved_ratio;
   double mapped_fit_ratio;
 

@@ -42,12 +42,13 @@ std::string SentenceOf(const std::string& name) {
   return text;
 }
 
-// Of the errors that the driver does not know, by their index in kNames.
+// The text of an error that the driver does not know, by its index in kNames.
 const char* OwnSentence(std::size_t index) {
   static const std::string* const sentences = [] {
     auto* made = new std::string[kCount];
-    for (std::size_t i = 0; i < kCount; ++i)
+    for (std::size_t i = 0; i < kCount; ++i) {
       made[i] = SentenceOf(kNames[i].name);
+    }
     return made;
   }();
   return sentences[index].c_str();

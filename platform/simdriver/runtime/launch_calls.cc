@@ -49,7 +49,7 @@ class AttributeReader {
   CUresult result() const { return result_; }
 
  private:
-  const CUfunction function_;
+  CUfunction function_;
   CUresult result_ = CUDA_SUCCESS;
 };
 

@@ -111,7 +111,7 @@ STRATA_SIM_RUNTIME_STREAM_FUNCTION(
         auto callback = std::make_unique<Callback>(
             Callback{function, StreamOf(null, stream), argument});
         result = cuLaunchHostFunc(callback->stream, &CallBack, callback.get());
-        if (result == CUDA_SUCCESS) callback.release();
+        if (result == CUDA_SUCCESS) static_cast<void>(callback.release());
         return result;
       });
     })

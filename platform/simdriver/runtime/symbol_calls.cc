@@ -72,7 +72,7 @@ STRATA_SIM_RUNTIME_STREAM_FUNCTION(
     (const void* symbol, const void* source, std::size_t bytes,
      std::size_t offset, cudaMemcpyKind kind),
     {
-      cudaStream_t const stream = StreamOf(null, nullptr);
+      auto* const stream = StreamOf(null, nullptr);
       const cudaError_t error =
           MemcpyToSymbolAsync(symbol, source, bytes, offset, kind, stream);
       return error == cudaSuccess ? StreamSynchronize(stream) : error;
@@ -83,7 +83,7 @@ STRATA_SIM_RUNTIME_STREAM_FUNCTION(
     (void* target, const void* symbol, std::size_t bytes, std::size_t offset,
      cudaMemcpyKind kind),
     {
-      cudaStream_t const stream = StreamOf(null, nullptr);
+      auto* const stream = StreamOf(null, nullptr);
       const cudaError_t error =
           MemcpyFromSymbolAsync(target, symbol, bytes, offset, kind, stream);
       return error == cudaSuccess ? StreamSynchronize(stream) : error;

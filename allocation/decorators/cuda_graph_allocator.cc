@@ -24,7 +24,7 @@ class NextHold final : public Decorator {
         following_(std::move(following)) {}
 
   void DoFree(Allocation* allocation) noexcept override {
-    following_->Keep(layer_, allocation);
+    following_->Hold(layer_, allocation);
   }
   const char* name() const override { return "next_hold"; }
 
@@ -169,7 +169,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     for (std::size_t i = holds.size() - 1; i != 0; --i) {
       layer = std::make_shared<NextHold>(std::move(layer), holds[i]);
     }
-    holds.front()->Keep(std::move(layer), allocation);
+    holds.front()->Hold(std::move(layer), allocation);
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_graph: no host memory to keep " << allocation->data()
                << " for every graph that uses it; it is never reused";

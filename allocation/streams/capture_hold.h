@@ -26,7 +26,7 @@ class CaptureHold {
   virtual std::uint64_t order() const noexcept = 0;
   // Takes over a freed allocation. Calls DoFree() of `layer` after the last
   // graph is destroyed and its last launch has completed.
-  virtual void Keep(std::shared_ptr<Allocator> layer,
+  virtual void Hold(std::shared_ptr<Allocator> layer,
                     Allocation* allocation) noexcept = 0;
 };
 

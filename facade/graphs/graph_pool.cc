@@ -81,7 +81,7 @@ bool GraphPool::AwaitLaunches() noexcept {
     if (status == Status::kSuccess) continue;
     LOG_IF(ERROR, !std::exchange(complained_, true))
         << "graph pool " << id_ << ": cannot wait for the last launch ("
-        << status << "); its memory is kept until it can be waited for";
+        << status << "); its memory stays reserved until the wait succeeds";
     return false;
   }
   return true;
@@ -89,7 +89,7 @@ bool GraphPool::AwaitLaunches() noexcept {
 
 GraphPool::~GraphPool() {
   if (unused_ != nullptr) --*unused_;
-  GiveKept();
+  ReleaseHeld();
   for (const auto& [state, at] : places_) {
     at->fronts.RemoveIf([](std::uint64_t) { return true; },
                         [](Front* front) { front->Drop(); });
@@ -102,9 +102,9 @@ bool GraphPool::HasMemoryOf(const Device& device) const noexcept {
   for (const auto& [state, at] : places_) {
     if (state->device() == &device) return true;
   }
-  for (const Kept* kept = kept_.get(); kept != nullptr;
-       kept = kept->next.get()) {
-    const Place place = kept->allocation->place();
+  for (const Held* held = held_.get(); held != nullptr;
+       held = held->next.get()) {
+    const Place place = held->allocation->place();
     if (place.kind != PlaceKind::kHost && place.index == device.ordinal()) {
       return true;
     }
@@ -163,32 +163,32 @@ void GraphPool::CaptureEnded() noexcept {
   }
 }
 
-void GraphPool::Keep(std::shared_ptr<Allocator> layer,
+void GraphPool::Hold(std::shared_ptr<Allocator> layer,
                      Allocation* allocation) noexcept {
-  std::unique_ptr<Kept> kept(new (std::nothrow) Kept);
-  if (kept == nullptr) {
-    LOG(ERROR) << "graph pool " << id_ << ": no host memory to keep "
+  std::unique_ptr<Held> held(new (std::nothrow) Held);
+  if (held == nullptr) {
+    LOG(ERROR) << "graph pool " << id_ << ": no host memory to hold "
                << allocation->data() << "; it is never reused";
     return;
   }
-  kept->layer = std::move(layer);
-  kept->allocation = allocation;
+  held->layer = std::move(layer);
+  held->allocation = allocation;
   // A second free must fail.
   SetLive(*allocation->block(), false);
   const std::lock_guard<std::mutex> guard(mutex_);
-  kept->next = std::move(kept_);
-  kept_ = std::move(kept);
+  held->next = std::move(held_);
+  held_ = std::move(held);
 }
 
-void GraphPool::GiveKept() noexcept {
-  std::unique_ptr<Kept> kept;
+void GraphPool::ReleaseHeld() noexcept {
+  std::unique_ptr<Held> held;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    kept = std::move(kept_);
+    held = std::move(held_);
   }
-  while (kept != nullptr) {
-    FreeAtLast(*kept->layer, *kept->allocation->block());
-    kept = std::move(kept->next);
+  while (held != nullptr) {
+    FreeAtLast(*held->layer, *held->allocation->block());
+    held = std::move(held->next);
   }
 }
 

@@ -86,7 +86,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   }
 
   std::uint64_t order() const noexcept override { return order_; }
-  void Keep(std::shared_ptr<Allocator> layer,
+  void Hold(std::shared_ptr<Allocator> layer,
             Allocation* allocation) noexcept override;
 
   // Bytes held from the system for this pool, at all places.
@@ -101,10 +101,11 @@ class GraphPool final : public CaptureHold, private Postponable {
     std::unique_ptr<StrategySource> strategy;
     KeyTable<Front> fronts;
   };
-  struct Kept {
+  // A freed allocation that graphs may still use; ReleaseHeld() frees it.
+  struct Held {
     std::shared_ptr<Allocator> layer;
     Allocation* allocation = nullptr;
-    std::unique_ptr<Kept> next;
+    std::unique_ptr<Held> next;
   };
 
   GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
@@ -115,7 +116,8 @@ class GraphPool final : public CaptureHold, private Postponable {
   // fails.
   bool AwaitLaunches() noexcept;
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
-  void GiveKept() noexcept;
+  // Frees the held allocations, each through its layer.
+  void ReleaseHeld() noexcept;
   // Called at the end, when no other thread can change the state.
   bool HasMemoryOf(const Device& device) const noexcept;
 
@@ -126,7 +128,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   // Guarded by mutex_:
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
-  std::unique_ptr<Kept> kept_;
+  std::unique_ptr<Held> held_;
   // Null until all users have removed the pool; then the count of such pools.
   std::shared_ptr<std::atomic<std::size_t>> unused_;
   // Used at the end, by one thread at a time:

@@ -9,7 +9,7 @@ namespace strata {
 namespace {
 
 // Number of idle components that the creation of a stream checks.
-constexpr std::size_t kPlacesTried = 8;
+constexpr std::size_t kComponentsTried = 8;
 
 }  // namespace
 
@@ -32,24 +32,24 @@ HappensBefore::Stream& HappensBefore::Find(const StreamName& stream) {
 }
 
 HappensBefore::Stream& HappensBefore::Add(const StreamName& stream,
-                                          bool blocking, const Idle& place) {
+                                          bool blocking, const Idle& idle) {
   Stream fresh;
   fresh.name = stream;
   fresh.blocking = blocking;
-  fresh.component = place.component;
-  fresh.count = place.count;
-  fresh.first = place.count;
+  fresh.component = idle.component;
+  fresh.count = idle.count;
+  fresh.first = idle.count;
   return streams_.insert_or_assign(KeyOf(stream), std::move(fresh))
       .first->second;
 }
 
-HappensBefore::Idle HappensBefore::TakePlace(const OrderClock& creator) {
-  const std::size_t tried = std::min(kPlacesTried, idle_.size());
+HappensBefore::Idle HappensBefore::TakeComponent(const OrderClock& creator) {
+  const std::size_t tried = std::min(kComponentsTried, idle_.size());
   for (std::size_t i = 0; i < tried; ++i) {
-    const Idle place = idle_[i];
-    if (!creator.Covers({place.component, place.count})) continue;
+    const Idle found = idle_[i];
+    if (!creator.Covers({found.component, found.count})) continue;
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
-    return place;
+    return found;
   }
   return Idle{components_++, 0};
 }
@@ -57,7 +57,7 @@ HappensBefore::Idle HappensBefore::TakePlace(const OrderClock& creator) {
 void HappensBefore::CreateStream(const StreamName& stream, bool blocking,
                                  std::uint64_t thread) {
   const OrderClock& creator = threads_[thread].clock;
-  Add(stream, blocking, TakePlace(creator)).clock.Join(creator);
+  Add(stream, blocking, TakeComponent(creator)).clock.Join(creator);
 }
 
 void HappensBefore::WrapStream(const StreamName& stream, bool blocking) {

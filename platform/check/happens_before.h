@@ -30,6 +30,8 @@ class HappensBefore {
     std::uint64_t uid = 0;
   };
 
+  // `thread` creates the stream. The work in it comes after the work that
+  // `thread` has waited for.
   void CreateStream(const StreamName& stream, bool blocking,
                     std::uint64_t thread);
   // Adds a stream that was created elsewhere. Does nothing if the stream is
@@ -50,16 +52,22 @@ class HappensBefore {
   const OrderClock& OfStream(const StreamName& stream);
   // The clock of an operation that `thread` would submit now.
   OrderClock BeforeNext(const StreamName& stream, std::uint64_t thread);
+  // The operations that `thread` has waited for.
   const OrderClock& OfThread(std::uint64_t thread);
 
+  // The event covers the operations of `stream` so far, and the operations
+  // that `thread` has waited for.
   void Record(std::uint64_t event, const StreamName& stream,
               std::uint64_t thread);
   // The event covers the operations in `clock`.
   void Record(std::uint64_t event, OrderClock clock);
+  // Later operations of `stream` come after the operations that the event
+  // covers. `thread` submits the wait.
   void Wait(const StreamName& stream, std::uint64_t event,
             std::uint64_t thread);
   // Adds the operations that the event covers to `clock`.
   void JoinEvent(std::uint64_t event, OrderClock* clock) const;
+  // The event is destroyed: no later wait refers to it.
   void ForgetEvent(std::uint64_t event) { events_.erase(event); }
   // Later operations of `stream` come after `clock`.
   void Order(const StreamName& stream, const OrderClock& clock);
@@ -107,10 +115,18 @@ class HappensBefore {
   };
 
   static bool IsLegacy(const StreamName& stream);
+  // Key in streams_; unlike the uid, it differs for the legacy streams of two
+  // devices.
   static std::uint64_t KeyOf(const StreamName& stream);
+  // The stream; added as a blocking stream if it is unknown.
   Stream& Find(const StreamName& stream);
-  Stream& Add(const StreamName& stream, bool blocking, const Idle& place);
-  Idle TakePlace(const OrderClock& creator);
+  // Adds the stream to the component of `idle`, after its last operation.
+  Stream& Add(const StreamName& stream, bool blocking, const Idle& idle);
+  // Removes a component from idle_ whose work `creator` covers; else returns a
+  // new component.
+  Idle TakeComponent(const OrderClock& creator);
+  // Adds the operations in `clock` to the operations that the thread has waited
+  // for.
   void JoinThread(Thread& thread, const OrderClock& clock);
   // Applies the order that every submission implies.
   void Enter(Stream& stream, std::uint64_t thread);
@@ -118,6 +134,8 @@ class HappensBefore {
   // waits for it. A wait for a blocking stream does not cover the legacy
   // stream.
   void JoinLegacyRule(const Stream& stream, OrderClock* clock);
+  // Adds the operations of all blocking streams of the device, of destroyed
+  // ones too.
   void JoinBlocking(std::int32_t device, OrderClock* clock);
 
   std::unordered_map<std::uint64_t, Stream> streams_;

@@ -30,8 +30,8 @@ namespace strata {
 //   - A handle with all addresses in one free block is a free handle: no live
 //     byte is in it. Only free handles move or are released.
 //   - A free handle moves at once: it is mapped a second time, for blocks of
-//     the same stream. The old addresses retire. They serve no request until
-//     the work that used them is done; then they are unmapped. Without aliases,
+//     the same stream. The old addresses serve no request until the
+//     work that used them is done; then they are unmapped. Without aliases,
 //     a growth waits for that work first.
 //   - The limit counts bytes of handles before the driver creates them.
 //   - A growth changes nothing if a driver call fails. Memory that the driver

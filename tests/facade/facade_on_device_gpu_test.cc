@@ -1,6 +1,6 @@
 // The facade on the GPU of this machine. A read returns the bytes written to
-// the block, whatever the earlier use of the memory. The simulated device runs
-// the same test, to validate the test itself.
+// the block, whatever the earlier use of the memory. FacadeOnDeviceGpuTest
+// also runs on the simulated device, to validate the test itself.
 
 #include <gtest/gtest.h>
 

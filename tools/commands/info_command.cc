@@ -110,6 +110,7 @@ Json InfoJson(AllocatorFacade& facade, const Options& options) {
     info["devices"].push_back(DeviceJson(facade.platform(), i, options));
   }
   info["strategies"] = StrategyNames();
+  info["strategies"].push_back(kAutoStrategy);
   info["decorators"] = DecoratorNames();
   info["chains"] = Json::object();
   for (const Place place : facade.places()) {

@@ -410,7 +410,9 @@ TEST_F(CommandLineTest, InfoListsWhatTheBuildHas) {
   EXPECT_EQ(json["devices"].size(), 2U);
   EXPECT_EQ(json["devices"][0]["total_bytes"], std::uint64_t{80} << 30);
   EXPECT_EQ(json["devices"][0]["caps"]["simulated"], true);
-  EXPECT_EQ(json["strategies"], nlohmann::json(StrategyNames()));
+  std::vector<std::string> strategies = StrategyNames();
+  strategies.emplace_back("auto");
+  EXPECT_EQ(json["strategies"], nlohmann::json(strategies));
   EXPECT_THAT(json["flags"].dump(), HasSubstr("strata_sim_memory"));
   const std::string chain = json["chains"]["device:1"].dump();
   EXPECT_THAT(chain, StartsWith("[\"front\",\"stat\""));

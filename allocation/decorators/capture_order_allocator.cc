@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/lost_use.h"
+#include "strata/allocation/streams/lost_use.h"
 
 namespace strata {
 namespace {

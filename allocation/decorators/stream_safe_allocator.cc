@@ -5,7 +5,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/lost_use.h"
+#include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {

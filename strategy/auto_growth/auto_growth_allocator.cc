@@ -444,7 +444,7 @@ Block* AutoGrowthAllocator::CutOpen(Block* block, std::size_t size) noexcept {
     return MakeLive(block);
   }
   Block* const rest = block;
-  block = BlockList::IsHole(rest->next)
+  block = OpenBlocks::CutsLow(*rest)
               ? blocks_.SplitLow(rest, size, records_.Pop())
               : blocks_.Split(rest, rest->size - size, records_.Pop());
   block->pool = static_cast<std::uint8_t>(rest->pool - kPools);

@@ -236,7 +236,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     AddFree(block);
   }
   // Splits `size` bytes from an open block. The rest stays in its list, next to
-  // the hole. At least one record is in stock.
+  // the large hole. At least one record is in stock.
   Block* CutOpen(Block* block, std::size_t size) noexcept;
   // Maps memory for a block of `size`. False: the strategy allocates a chunk
   // instead. True: `block` is the result, or null with the reason in `failure`.

@@ -4,28 +4,10 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
+#include "strata/strategy/blocks/block_chain.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {
-
-// Blocks linked through Block::free_previous and free_next, in no order.
-//
-// Threads: not thread-safe. The strategy's lock guards it.
-// Cost: O(1).
-class BlockChain {
- public:
-  BlockChain() = default;
-  BlockChain(const BlockChain&) = delete;
-  BlockChain& operator=(const BlockChain&) = delete;
-
-  void Insert(Block* block);
-  // `block` is in this chain.
-  void Remove(Block* block);
-  Block* first() const { return first_; }
-
- private:
-  Block* first_ = nullptr;
-};
 
 // The open blocks of one arena (docs/rules/virtual_memory.md): free blocks next
 // to a large hole. A hole is an unmapped part of an address range.
@@ -50,6 +32,13 @@ class OpenBlocks : public BlockChain {
   static bool IsOpen(const Block& block) {
     return IsLargeHole(block.next) || IsLargeHole(block.previous);
   }
+  // True if a cut takes the lower part of `block`, which is open, so that the
+  // rest is next to the large hole. If only a smaller hole is left, the rest is
+  // next to that.
+  static bool CutsLow(const Block& block) {
+    return IsLargeHole(block.next) ||
+           (BlockList::IsHole(block.next) && !IsLargeHole(block.previous));
+  }
   // The block of at least `bytes` with the smallest reach; among equals the
   // smallest, then the lowest. Null if there is none.
   Block* Find(std::size_t bytes) const;
@@ -67,20 +56,6 @@ class OpenBlocks : public BlockChain {
            (block->size >= kLargeHoleBytes || block->next == nullptr);
   }
 };
-
-inline void BlockChain::Insert(Block* block) {
-  block->free_previous = nullptr;
-  block->free_next = first_;
-  if (first_ != nullptr) first_->free_previous = block;
-  first_ = block;
-}
-
-inline void BlockChain::Remove(Block* block) {
-  Block* const next = block->free_next;
-  Block* const previous = block->free_previous;
-  (previous != nullptr ? previous->free_next : first_) = next;
-  if (next != nullptr) next->free_previous = previous;
-}
 
 }  // namespace strata
 

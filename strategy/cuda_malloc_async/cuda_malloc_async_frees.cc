@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/lost_use.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 

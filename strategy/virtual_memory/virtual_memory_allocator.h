@@ -11,6 +11,7 @@
 
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
+#include "strata/strategy/blocks/block_chain.h"
 #include "strata/strategy/blocks/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/exported_memory.h"
@@ -126,13 +127,15 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Sets the descriptors of the pieces, as far as the device exports them.
   Status ExportPieces(const std::vector<PageHandle*>& handles,
                       std::vector<SharedPiece>& pieces) const noexcept;
-  // Removes pins. True if this was the last pin of a retired strategy: then the
-  // pool can end it.
+  // Removes the pins of a Pin. True if this was the last one of a retired
+  // strategy: then the pool can end it.
   bool Unpin(const std::vector<PageHandle*>& handles) noexcept;
   // Grants of peers: as PeerAccess::Mapper. Call it without the lock.
   Status ApplyGrants() noexcept override;
   // Pins up to the capacity of `handles` mapped handles with grants older than
-  // `version`. Returns the number of such handles. Hold lock_.
+  // `version`. Returns the number of such handles. These pins do not keep the
+  // strategy, because ~VirtualMemoryAllocator waits for ApplyGrants. Hold
+  // lock_.
   std::size_t PinOutdated(std::uint64_t version,
                           std::vector<PageHandle*>& handles) noexcept;
   // Applies grants that changed while handles were pending.
@@ -296,7 +299,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t handle_count_ = 0;
   std::size_t peak_taken_bytes_ = 0;  // Peak of taken_bytes_ at growths.
   std::size_t credit_bytes_ = 0;      // See VmmPolicy::PrefersFree.
-  std::size_t pin_count_ = 0;         // Sum over all handles.
+  std::size_t pin_count_ = 0;         // Handles of all Pins.
   bool was_retired_ = false;          // No chain allocates here any more.
   bool may_lack_grants_ = false;  // Handles were pending when grants changed.
 };

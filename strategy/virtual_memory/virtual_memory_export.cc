@@ -139,7 +139,6 @@ std::size_t VirtualMemoryAllocator::PinOutdated(
         if (handles.size() == handles.capacity()) continue;
         handle->access_version = version;
         ++handle->pins;
-        ++pin_count_;
         handles.push_back(handle);
       }
     }
@@ -176,11 +175,11 @@ Status VirtualMemoryAllocator::ApplyGrants() noexcept {
     }
     {
       const std::lock_guard<ChainLock> guard(lock_);
+      for (PageHandle* handle : handles) --handle->pins;
       for (std::size_t i = done; i < handles.size(); ++i) {
         handles[i]->access_version = 0;
       }
     }
-    Unpin(handles);
     if (status != Status::kSuccess) return status;
   }
 }

@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -695,6 +698,28 @@ TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
   block = Alloc(4 * kPage);
   EXPECT_TRUE(*is_enabled);
   EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+}
+
+// Another thread ends the stream while the driver grants the access.
+TEST_F(PeerExportTest, StreamThatEndsDuringAGrantReleasesItsMemory) {
+  Build(kMapped);
+  const Stream stream = NewStream();
+  facade().Alloc(kPlace, 4 * kPage, stream).reset();
+  std::atomic<bool> has_ended{false};
+  std::future<void> end;
+  device().SetCallObserver([&](const CallRecord& record) {
+    if (record.call != DeviceCall::kSetAccess || end.valid()) return;
+    end = std::async(std::launch::async, [&] {
+      facade().StreamDestroyed(stream);
+      has_ended = true;
+    });
+    // The end waits for the grant, or leaves the memory to a later release.
+    for (int i = 0; i < 100000 && !has_ended; ++i) std::this_thread::yield();
+  });
+  facade().EnablePeerAccess(kPlace, 1);
+  device().SetCallObserver(nullptr);
+  end.get();
+  EXPECT_EQ(Reserved(), 0U);
 }
 
 TEST_F(PeerExportTest, OnlyOtherDevicesArePeers) {

@@ -60,6 +60,30 @@ TEST_F(OpenBlocksTest, ABlockBesideTheLastHoleOfItsRangeIsOpen) {
   EXPECT_FALSE(OpenBlocks::IsOpen(block));
 }
 
+TEST_F(OpenBlocksTest, ACutLeavesTheRestBesideTheLargeHole) {
+  AddLive();
+  AddHole(OpenBlocks::kLargeHoleBytes);
+  Block& above = AddFree(Mebibytes(8));
+  AddHole(OpenBlocks::kLargeHoleBytes - 256);
+  Block& below = AddFree(Mebibytes(8));
+  AddHole(OpenBlocks::kLargeHoleBytes);
+  Block& before_live = AddFree(Mebibytes(8));
+  AddLive();
+  EXPECT_FALSE(OpenBlocks::CutsLow(above));
+  EXPECT_TRUE(OpenBlocks::CutsLow(below));
+  EXPECT_FALSE(OpenBlocks::CutsLow(before_live));
+}
+
+TEST_F(OpenBlocksTest, ACutLeavesTheRestBesideAHoleThatBecameSmall) {
+  AddHole(Mebibytes(2));
+  Block& between = AddFree(Mebibytes(8));
+  AddHole(Mebibytes(2));
+  Block& after = AddFree(Mebibytes(8));
+  AddLive();
+  EXPECT_TRUE(OpenBlocks::CutsLow(between));
+  EXPECT_FALSE(OpenBlocks::CutsLow(after));
+}
+
 TEST_F(OpenBlocksTest, TheSmallestReachWins) {
   Block& wide = AddFree(Mebibytes(4));
   AddHole(Gibibytes(2));

@@ -17,7 +17,12 @@ namespace {
 
 constexpr std::uint64_t kEverything = std::uint64_t{1} << 50;
 
-class VmmRoomTest : public VmmFixture {};
+class VmmRoomTest : public VmmFixture {
+ protected:
+  static std::uintptr_t At(const AllocationPtr& block) {
+    return reinterpret_cast<std::uintptr_t>(block->data());
+  }
+};
 
 TEST_F(VmmRoomTest, ARefusedCreateFallsBackToFreeHandles) {
   options_.memory_bytes = 256 * kMiB;
@@ -193,6 +198,26 @@ TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
   }
   EXPECT_LE(pool().stats().peak_reserved_bytes, kLimit);
   EXPECT_EQ(pool().RoomBytes(nullptr), kLimit - reserved());
+}
+
+// A free block between a large hole and a small one is cut at the small hole,
+// so that the rest still extends the large one.
+TEST_F(VmmRoomTest, ACutLeavesTheRestBesideTheLargeHole) {
+  options_.memory_bytes = 4096 * kMiB;
+  Build();
+  AllocationPtr large = a_->Allocate(400 * kMiB);
+  AllocationPtr open = a_->Allocate(64 * kMiB);
+  AllocationPtr small = a_->Allocate(16 * kMiB);
+  const AllocationPtr last = a_->Allocate(16 * kMiB);
+  ASSERT_EQ(At(last), At(large) + 480 * kMiB);
+  large.reset();
+  small.reset();
+  a_->Release();
+  ASSERT_EQ(reserved(), 80 * kMiB);
+  const std::uintptr_t end = At(open) + 64 * kMiB;
+  open.reset();
+  const AllocationPtr block = a_->Allocate(8 * kMiB);
+  EXPECT_EQ(At(block), end - 8 * kMiB);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef STRATA_ALLOCATION_LOST_USE_H_
-#define STRATA_ALLOCATION_LOST_USE_H_
+#ifndef STRATA_ALLOCATION_STREAMS_LOST_USE_H_
+#define STRATA_ALLOCATION_STREAMS_LOST_USE_H_
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/block_flags.h"
@@ -34,4 +34,4 @@ void KeepForEver(Block& block, const char* layer) noexcept;
 
 }  // namespace strata
 
-#endif  // STRATA_ALLOCATION_LOST_USE_H_
+#endif  // STRATA_ALLOCATION_STREAMS_LOST_USE_H_

@@ -1,4 +1,4 @@
-#include "strata/allocation/lost_use.h"
+#include "strata/allocation/streams/lost_use.h"
 
 #include <glog/logging.h>
 

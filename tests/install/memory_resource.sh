@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a program that uses strata/adapters/cuda_mr.h, against an installed tree
+# Builds a program that uses strata/bindings/adapters/cuda_mr.h, against an installed tree
 # and the PyPI packages that tools/setup --full unpacked. Runs it on the
 # simulated device. Skips with exit code 77 and a reason if a package is missing.
 #

@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-foreach(layer platform allocation strategy facade tensor adapters)
+foreach(layer platform allocation strategy facade tensor bindings)
   install(
     DIRECTORY ${layer}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata/${layer}
@@ -16,9 +16,12 @@ foreach(layer platform allocation strategy facade tensor adapters)
     PATTERN "simdriver" EXCLUDE)
 endforeach()
 
-# <strata.h> for C programs: the C ABI without a folder.
+# <strata.h> for C programs: the C ABI without a folder, and at its earlier path.
 configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(folder . strata/facade)
+  install(FILES ${PROJECT_BINARY_DIR}/package/strata.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
 
 install(TARGETS strata_static strata_shared strata_flags EXPORT StrataTargets)
 if(TARGET strata_tool)

@@ -126,13 +126,11 @@ function(strata_check_table table folder)
   endforeach()
 endfunction()
 
-# strata_library(<layer>... [HEADERS <layer>...]): strata_static, strata_shared,
-# strata::facade.
+# strata_library(<layer>...): strata_static, strata_shared, strata::facade.
 function(strata_library)
-  cmake_parse_arguments(arg "" "" HEADERS ${ARGN})
-  set(layers ${arg_UNPARSED_ARGUMENTS})
+  set(layers ${ARGN})
   list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:strata_\\1>" OUTPUT_VARIABLE objects)
-  set(roots ${layers} ${arg_HEADERS})
+  set(roots ${layers})
   list(TRANSFORM roots REPLACE "(.+)" "$<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/\\1>")
   foreach(kind static shared)
     string(TOUPPER ${kind} type)

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strata.h>
+#include <strata/facade/strata.h>  // an earlier path of <strata.h>
 #include <string.h>
 
 #define EXPECT(condition)                                     \

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/adapters/cuda_mr.h"
 #include "strata/allocation/error.h"
+#include "strata/bindings/adapters/cuda_mr.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/device.h"
 

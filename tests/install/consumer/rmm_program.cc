@@ -11,7 +11,7 @@
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/mr/statistics_resource_adaptor.hpp>
 
-#include "strata/adapters/cuda_mr.h"
+#include "strata/bindings/adapters/cuda_mr.h"
 #include "strata/facade/allocator_facade.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // Loads the shared library as PyTorch's pluggable allocator does, finds the
-// functions of strata/facade/bindings/torch/torch.h by name, and allocates from
+// functions of strata/bindings/torch/torch.h by name, and allocates from
 // two threads. Prints the first error.
 
 #include <dlfcn.h>

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "strata/bindings/c/strata.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/strata.h"
 #include "strata/platform/device.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/platform.h"

@@ -1,0 +1,50 @@
+#include "strata/bindings/c/pointer_map.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "strata/allocation/allocator.h"
+
+namespace strata {
+
+PointerMap::Table::Table(std::size_t capacity)
+    : entries_(std::make_unique<Entry[]>(capacity)),
+      mask_(capacity - 1),
+      room_(capacity / 2),
+      shift_(64 - std::countr_zero(capacity)) {}
+
+void PointerMap::Table::RefuseTwice(const void* data) noexcept {
+  LOG(FATAL) << "handed out twice: " << data;
+}
+
+void PointerMap::Shard::Grow() {
+  constexpr std::size_t kFirstCapacity = 8;
+  std::size_t capacity = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    capacity = table_.capacity();
+  }
+  // No heap call with the lock held; the old table is freed after it, too.
+  Table larger(std::max(kFirstCapacity, 2 * capacity));
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (table_.capacity() != capacity) return;
+  table_.ForEach([&larger](const Entry& entry) {
+    larger.Insert(entry.data, entry.allocation);
+  });
+  std::swap(table_, larger);
+}
+
+std::size_t PointerMap::Clear() noexcept {
+  std::size_t count = 0;
+  for (Shard& shard : shards_) {
+    shard.TakeAll().ForEach([&count](const Entry& entry) {
+      const AllocationPtr freed(entry.allocation);
+      ++count;
+    });
+  }
+  return count;
+}
+
+}  // namespace strata

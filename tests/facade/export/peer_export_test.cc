@@ -1,0 +1,147 @@
+// Access of other devices to memory of virtual_memory.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/tests/facade/export/export_fixture.h"
+
+namespace strata {
+namespace {
+
+class PeerExportTest : public ExportTest {
+ protected:
+  PeerExportTest() : ExportTest(2) {}
+
+  Access AccessOfPeer(const AllocationPtr& block) {
+    Access access = Access::kNone;
+    EXPECT_EQ(device().GetAccess(At(block->data()),
+                                 {Location::Kind::kDevice, 1}, &access),
+              Status::kSuccess);
+    return access;
+  }
+};
+
+TEST_F(PeerExportTest, PeersReachWhatIsMappedNowAndLater) {
+  Build(kMapped);
+  const AllocationPtr first = Alloc(2 * kPage);
+  AllocationPtr free = Alloc(2 * kPage);
+  free.reset();
+  const Stream stream = NewStream();
+  const AllocationPtr other = facade().Alloc(kPlace, 4 * kPage, stream);
+  EXPECT_EQ(AccessOfPeer(first), Access::kNone);
+  facade().EnablePeerAccess(kPlace, 1);
+  EXPECT_EQ(AccessOfPeer(first), Access::kReadWrite);
+  EXPECT_EQ(AccessOfPeer(other), Access::kReadWrite);
+  free = Alloc(2 * kPage);
+  EXPECT_EQ(AccessOfPeer(free), Access::kReadWrite);
+  const AllocationPtr later = Alloc(6 * kPage);
+  EXPECT_EQ(AccessOfPeer(later), Access::kReadWrite);
+  const std::uint64_t calls = Count(DeviceCall::kSetAccess);
+  facade().EnablePeerAccess(kPlace, 1);
+  EXPECT_EQ(Count(DeviceCall::kSetAccess), calls);
+}
+
+TEST_F(PeerExportTest, PeersReachMemoryThatMoved) {
+  Build(kMapped);
+  std::vector<AllocationPtr> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(Alloc(4 * kPage));
+  facade().EnablePeerAccess(kPlace, 1);
+  for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
+  const AllocationPtr moved = Alloc(16 * kPage);
+  EXPECT_EQ(AccessOfPeer(moved), Access::kReadWrite);
+}
+
+TEST_F(PeerExportTest, FailedEnableLeavesLaterMappingsAlone) {
+  Build(kMapped);
+  const AllocationPtr first = Alloc(2 * kPage);
+  Fault(DeviceCall::kSetAccess, 1);
+  EXPECT_THROW(facade().EnablePeerAccess(kPlace, 1), DeviceError);
+  device().ClearFaults();
+  const AllocationPtr later = Alloc(2 * kPage);
+  EXPECT_EQ(AccessOfPeer(later), Access::kNone);
+  facade().EnablePeerAccess(kPlace, 1);
+  EXPECT_EQ(AccessOfPeer(first), Access::kReadWrite);
+  EXPECT_EQ(AccessOfPeer(later), Access::kReadWrite);
+}
+
+// Memory that a growth has mapped belongs to no block yet when visitors run.
+TEST_F(PeerExportTest, PeerThatIsEnabledDuringAGrowthReachesItsMemory) {
+  Build(kMapped);
+  const auto is_enabled = std::make_shared<bool>(false);
+  facade().AddVisitor(kPlace,
+                      [this, is_enabled](Place, void*, std::size_t, int) {
+                        if (!std::exchange(*is_enabled, true)) {
+                          facade().EnablePeerAccess(kPlace, 1);
+                        }
+                      });
+  const AllocationPtr block = Alloc(4 * kPage);
+  EXPECT_TRUE(*is_enabled);
+  EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+}
+
+TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
+  Build(kMapped);
+  const auto is_enabled = std::make_shared<bool>(false);
+  facade().AddVisitor(
+      kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
+        if (change < 0 && !std::exchange(*is_enabled, true)) {
+          facade().EnablePeerAccess(kPlace, 1);
+        }
+      });
+  AllocationPtr block = Alloc(4 * kPage);
+  block.reset();
+  FaultRule rule;
+  rule.call = DeviceCall::kUnmapRange;
+  rule.every = 1;
+  device().AddFault(rule);
+  EXPECT_EQ(facade().Release(kPlace), 0U);
+  device().ClearFaults();
+  block = Alloc(4 * kPage);
+  EXPECT_TRUE(*is_enabled);
+  EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+}
+
+// Another thread ends the stream while the driver grants the access.
+TEST_F(PeerExportTest, StreamThatEndsDuringAGrantReleasesItsMemory) {
+  Build(kMapped);
+  const Stream stream = NewStream();
+  facade().Alloc(kPlace, 4 * kPage, stream).reset();
+  std::atomic<bool> has_ended{false};
+  std::future<void> end;
+  device().SetCallObserver([&](const CallRecord& record) {
+    if (record.call != DeviceCall::kSetAccess || end.valid()) return;
+    end = std::async(std::launch::async, [&] {
+      facade().StreamDestroyed(stream);
+      has_ended = true;
+    });
+    // The end waits for the grant, or leaves the memory to a later release.
+    for (int i = 0; i < 100000 && !has_ended; ++i) std::this_thread::yield();
+  });
+  facade().EnablePeerAccess(kPlace, 1);
+  device().SetCallObserver(nullptr);
+  end.get();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+TEST_F(PeerExportTest, OnlyOtherDevicesArePeers) {
+  Build(kMapped);
+  for (const int peer : {-1, 0, 2}) {
+    EXPECT_THROW(facade().EnablePeerAccess(kPlace, peer),
+                 std::invalid_argument);
+  }
+  EXPECT_THROW(facade().EnablePeerAccess(HostPlace(), 1),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace strata

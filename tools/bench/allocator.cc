@@ -53,7 +53,7 @@ std::vector<BenchAllocator> MakeTable() {
   for (const std::string& strategy : StrategyNames()) {
     table.push_back(Strategy("c:" + strategy, Kind::kCAbi, strategy));
   }
-  for (const std::string& peer : PeerNames()) {
+  for (const std::string& peer : peers::PeerNames()) {
     table.push_back(Row(peer, Kind::kPeer));
   }
   table.push_back(Row("driver:malloc", Kind::kDriver));

@@ -89,7 +89,7 @@ may be wrong. Of several the first of 2, 3, 1 counts; 130 after Ctrl-C.
 
 std::string PeersForHelp() {
   std::string names;
-  for (const std::string& name : PeerNames()) {
+  for (const std::string& name : peers::PeerNames()) {
     names += (names.empty() ? "" : ",\n                              ") + name;
   }
   return names;
@@ -124,7 +124,7 @@ TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
 void NameByEnvironment(std::vector<Options>& all) {
   for (Options& options : all) {
     if (!options.host.tf_environment ||
-        IsPeerName(options.allocator_strategy)) {
+        peers::IsPeerName(options.allocator_strategy)) {
       continue;
     }
     const std::string asked = options.Strategy();
@@ -158,7 +158,7 @@ std::vector<Options> ReplayOptions() {
 
 // A peer has no layers, so the files of these options would not be written.
 void RequireLayers(const Options& options) {
-  if (!IsPeerName(options.allocator_strategy)) return;
+  if (!peers::IsPeerName(options.allocator_strategy)) return;
   Options recorded_by_layers = options;
   recorded_by_layers.platform.device_trace_path.clear();
   RequireNoRecording(recorded_by_layers,

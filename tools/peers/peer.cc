@@ -8,7 +8,7 @@
 #include "strata/platform/calls/device_call.h"
 #include "strata/platform/place.h"
 
-namespace strata {
+namespace strata::peers {
 
 bool FoundMemory(Status status, DeviceCall call) {
   if (status == Status::kMemoryAllocation) return false;
@@ -38,4 +38,4 @@ void ThrowOutOfMemory(const Peer& peer, Device& device, std::size_t bytes) {
   throw BadAlloc(failure);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -12,7 +12,7 @@
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::peers {
 
 // A block of a peer, as its holder sees it.
 struct PeerBlock {
@@ -100,6 +100,6 @@ void RequireSuccess(Status status, DeviceCall call);
 [[noreturn]] void ThrowOutOfMemory(const Peer& peer, Device& device,
                                    std::size_t bytes);
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PEER_H_

@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::string_view kPrefix = "peer:";
@@ -84,4 +84,4 @@ std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device) {
              : request.row->make(device);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

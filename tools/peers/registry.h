@@ -9,7 +9,7 @@
 #include "strata/platform/device.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 // The names of the peers of peers.def on the command line: "peer:pytorch", ….
 std::vector<std::string> PeerNames();
@@ -37,6 +37,6 @@ std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device);
 #undef STRATA_PEER
 #undef STRATA_PEER_WITH_SWITCHES
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_REGISTRY_H_

@@ -30,7 +30,7 @@ void ForEachRecording(
 
 Options WithoutRecordings(const Options& options) {
   // Environment variables also enable files; disable them for the second run.
-  Options quiet = IsPeerName(options.allocator_strategy)
+  Options quiet = peers::IsPeerName(options.allocator_strategy)
                       ? options
                       : WithProcessEnvironment(options);
   quiet.host.tf_environment = false;

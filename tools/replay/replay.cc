@@ -185,10 +185,10 @@ class Run {
   // Returns the number of events that this completes; all of them are
   // allocates.
   std::size_t Restore() {
-    std::vector<PeerSegment> segments;
+    std::vector<peers::PeerSegment> segments;
     std::size_t blocks = 0;
     for (const Trace::RecordedSegment& recorded : trace_.recorded.segments) {
-      PeerSegment& segment = segments.emplace_back();
+      peers::PeerSegment& segment = segments.emplace_back();
       segment.bytes = recorded.bytes;
       segment.stream = streams_[recorded.stream];
       for (const auto& [offset, bytes] : recorded.blocks) {
@@ -282,7 +282,7 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options,
 template <bool kIsChecked>
 ReplayResult ReplayOn(const Trace& trace, const Options& options,
                       const PassPlan& plan) {
-  return IsPeerName(options.allocator_strategy)
+  return peers::IsPeerName(options.allocator_strategy)
              ? ReplayWith<PeerReplayHeap, kIsChecked>(trace, options, plan)
              : ReplayWith<FacadeReplayHeap, kIsChecked>(trace, options, plan);
 }

@@ -11,9 +11,10 @@ namespace strata {
 PeerReplayHeap::PeerReplayHeap(const Options& options,
                                std::shared_ptr<Platform> platform)
     : platform_(std::move(platform)),
-      peer_(MakePeer(options.allocator_strategy, platform_->device(0))) {}
+      peer_(peers::MakePeer(options.allocator_strategy, platform_->device(0))) {
+}
 
-bool PeerReplayHeap::Restore(const std::vector<PeerSegment>& segments,
+bool PeerReplayHeap::Restore(const std::vector<peers::PeerSegment>& segments,
                              std::vector<Block>& blocks) {
   std::vector<Block> restored;
   if (!peer_->Restore(segments, &restored)) return false;

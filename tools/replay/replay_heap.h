@@ -33,7 +33,7 @@ class FacadeReplayHeap {
   void Release() { facade_.Release(DevicePlace(0)); }
   static bool IsEmpty(const Block& block) { return block == nullptr; }
   // A strategy starts without memory.
-  static bool Restore(const std::vector<PeerSegment>& /*segments*/,
+  static bool Restore(const std::vector<peers::PeerSegment>& /*segments*/,
                       std::vector<Block>& /*blocks*/) {
     return false;
   }
@@ -53,9 +53,9 @@ class FacadeReplayHeap {
 // A peer.
 class PeerReplayHeap {
  public:
-  using Block = PeerBlock;
+  using Block = peers::PeerBlock;
 
-  // Errors: as MakePeer.
+  // Errors: as peers::MakePeer.
   PeerReplayHeap(const Options& options, std::shared_ptr<Platform> platform);
 
   // Errors: BadAlloc, std::runtime_error.
@@ -71,7 +71,7 @@ class PeerReplayHeap {
   void Release() { peer_->Release(); }
   static bool IsEmpty(const Block& block) { return block.address == 0; }
   // As Peer::Restore, into the first of `blocks`.
-  bool Restore(const std::vector<PeerSegment>& segments,
+  bool Restore(const std::vector<peers::PeerSegment>& segments,
                std::vector<Block>& blocks);
   // Free. A refused device call is reported only as a leak.
   void Drop(Block& block) noexcept;
@@ -83,7 +83,7 @@ class PeerReplayHeap {
 
  private:
   std::shared_ptr<Platform> platform_;
-  std::unique_ptr<Peer> peer_;
+  std::unique_ptr<peers::Peer> peer_;
 };
 
 }  // namespace strata

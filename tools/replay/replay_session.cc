@@ -158,7 +158,7 @@ class ReplaySession {
     TraceReport& report = reports_.back();
     if (trace.peak_live_bytes > report.device_bytes) return;
     for (const std::string& name : AlternativeNames()) {
-      if (report.has_limit && IsPeerName(name)) continue;
+      if (report.has_limit && peers::IsPeerName(name)) continue;
       Options options = request_.strategies.front();
       options.allocator_strategy = name;
       options.platform.sim_memory_bytes = report.device_bytes;

@@ -96,7 +96,7 @@ class Sentence {
  private:
   bool HasPeer() const {
     return std::any_of(rows_.begin(), rows_.end(), [](const ReplayRow* row) {
-      return IsPeerName(row->strategy);
+      return peers::IsPeerName(row->strategy);
     });
   }
 

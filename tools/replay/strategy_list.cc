@@ -50,7 +50,8 @@ std::vector<Options> OptionsPerStrategyOrPeer() {
     }
   }
   // Throws for wrong names and switches.
-  for (const Options& options : all) IsPeerName(options.allocator_strategy);
+  for (const Options& options : all)
+    peers::IsPeerName(options.allocator_strategy);
   return all;
 }
 

@@ -17,7 +17,7 @@
 #include "strata/tools/peers/registry.h"
 #include "strata/tools/replay/block_checker.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::AllOf;
@@ -209,4 +209,4 @@ TEST(PeerRegistryTest, ExpandableSegmentsNeedVirtualMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -14,7 +14,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 // A simulated device for a peer. The test fails if the peer leaves allocations
 // on it.
@@ -81,6 +81,6 @@ inline PeerBlock Take(Peer& peer, std::size_t bytes, const Stream& stream) {
   return block;
 }
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TESTS_TOOLS_PEERS_PEER_FIXTURE_H_

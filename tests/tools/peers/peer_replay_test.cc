@@ -20,7 +20,7 @@
 #include "strata/tools/replay/fit.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::HasSubstr;
@@ -285,4 +285,4 @@ TEST_F(PeerCommandTest, BenchSaysWhenAPeerIsOutOfMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

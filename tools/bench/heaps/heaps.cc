@@ -69,7 +69,7 @@ std::optional<std::uint64_t> CAbiHeap::Count(const char* name) {
 PeerHeap::PeerHeap(std::string_view name, const Options& options,
                    std::size_t streams)
     : platform_(MakePlatform(options.platform)),
-      peer_(MakePeer(name, platform_->device(0))),
+      peer_(peers::MakePeer(name, platform_->device(0))),
       streams_(platform_->device(0), streams) {}
 
 }  // namespace strata

@@ -251,11 +251,11 @@ class CAbiHeap {
 // A peer.
 class PeerHeap {
  public:
-  using Slot = PeerBlock;
+  using Slot = peers::PeerBlock;
 
   class Lane {
    public:
-    Lane(Peer* peer, Device* device, Stream stream)
+    Lane(peers::Peer* peer, Device* device, Stream stream)
         : peer_(peer), device_(device), stream_(stream) {}
 
     void Allocate(Slot& slot, std::size_t bytes) {
@@ -269,12 +269,12 @@ class PeerHeap {
     }
 
    private:
-    Peer* peer_;
+    peers::Peer* peer_;
     Device* device_;
     Stream stream_;
   };
 
-  // Errors: as MakePeer; std::runtime_error.
+  // Errors: as peers::MakePeer; std::runtime_error.
   PeerHeap(std::string_view name, const Options& options, std::size_t streams);
 
   Lane MakeLane(std::size_t stream) {
@@ -289,7 +289,7 @@ class PeerHeap {
 
  private:
   const std::shared_ptr<Platform> platform_;
-  const std::unique_ptr<Peer> peer_;
+  const std::unique_ptr<peers::Peer> peer_;
   BenchStreams streams_;  // destroyed before the peer, as Peer requires
 };
 

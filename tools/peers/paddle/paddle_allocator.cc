@@ -1,6 +1,6 @@
 #include "strata/tools/peers/paddle/paddle_allocator.h"
 
-namespace strata {
+namespace strata::peers {
 
 PaddleAllocationPtr PaddleAllocator::Allocate(std::size_t bytes) {
   PaddleAllocation* allocation = AllocateImpl(bytes);
@@ -17,4 +17,4 @@ void PaddleAllocator::Delete(PaddleAllocation* allocation) {
   allocation->layers_[allocation->layer_count_ - 1]->Free(allocation);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

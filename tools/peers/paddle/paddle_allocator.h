@@ -11,7 +11,7 @@
 
 #include "strata/platform/memory_types.h"
 
-namespace strata {
+namespace strata::peers {
 
 class PaddleAllocator;
 
@@ -103,6 +103,6 @@ class PaddleAllocator {
   virtual void FreeImpl(PaddleAllocation* allocation) = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PADDLE_PADDLE_ALLOCATOR_H_

@@ -9,7 +9,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kPaddleAlignmentBytes = 256;
@@ -149,4 +149,4 @@ std::size_t PaddleAutoGrowth::FreeIdleChunksLocked() {
   return freed;
 }
 
-}  // namespace strata
+}  // namespace strata::peers

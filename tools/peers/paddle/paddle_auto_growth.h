@@ -12,7 +12,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/tools/peers/paddle/paddle_allocator.h"
 
-namespace strata {
+namespace strata::peers {
 
 // The bytes that all allocators of a PaddlePeer hold from the device.
 struct PaddleReserved {
@@ -81,6 +81,6 @@ class PaddleAutoGrowth final : public PaddleAllocator {
   std::uint64_t allocations_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PADDLE_PADDLE_AUTO_GROWTH_H_

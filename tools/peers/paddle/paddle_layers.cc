@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-namespace strata {
+namespace strata::peers {
 
 PaddleAllocation* PaddleStatLayer::AllocateImpl(std::size_t bytes) {
   PaddleAllocation* allocation = below_->Allocate(bytes).release();
@@ -63,4 +63,4 @@ void PaddleStreamSafeLayer::FreeImpl(PaddleAllocation* allocation) {
   const std::unique_ptr<Object> object(static_cast<Object*>(allocation));
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -10,7 +10,7 @@
 #include "strata/tools/peers/paddle/paddle_auto_growth.h"
 #include "strata/tools/peers/paddle/paddle_stat.h"
 
-namespace strata {
+namespace strata::peers {
 
 // Counts the bytes of passing allocations and frees.
 class PaddleStatLayer final : public PaddleAllocator {
@@ -83,6 +83,6 @@ class PaddleStreamSafeLayer final
   PaddleStreams* const streams_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PADDLE_PADDLE_LAYERS_H_

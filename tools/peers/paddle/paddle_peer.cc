@@ -4,7 +4,7 @@
 
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::peers {
 
 PaddlePeer::PaddlePeer(Device& device, std::size_t chunk_bytes)
     : device_(device),
@@ -101,4 +101,4 @@ std::unique_ptr<Peer> MakePaddlePeer(Device& device) {
   return std::make_unique<PaddlePeer>(device, /*chunk_bytes=*/0);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

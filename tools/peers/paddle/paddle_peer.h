@@ -14,7 +14,7 @@
 #include "strata/tools/peers/paddle/paddle_stat.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 // PaddlePaddle's default: the facade over statistics, retry, the stream-safe
 // layer and the auto_growth strategy.
@@ -59,6 +59,6 @@ class PaddlePeer final : public Peer {
   std::vector<std::shared_ptr<PaddleAutoGrowth>> strategies_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PADDLE_PADDLE_PEER_H_

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kMostStats = 16;
@@ -94,4 +94,4 @@ std::int64_t PaddleStat::Current() const {
   return Registry::Instance().Sum(number_);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace strata {
+namespace strata::peers {
 
 // A number of bytes that every thread counts in a separate cell.
 //
@@ -31,6 +31,6 @@ class PaddleStat {
   const std::size_t number_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PADDLE_PADDLE_STAT_H_

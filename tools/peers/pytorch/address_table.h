@@ -10,7 +10,7 @@
 
 #include "strata/platform/memory_types.h"
 
-namespace strata {
+namespace strata::peers {
 
 // Maps an address to a value: a flat hash map with linear probing.
 //
@@ -133,6 +133,6 @@ class ShardedAddressMap {
   std::array<Shard, kShards> shards_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PYTORCH_ADDRESS_TABLE_H_

@@ -5,7 +5,7 @@
 #include "strata/platform/calls/device_call.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 ExpandableSegment::ExpandableSegment(Device& device, const Stream& stream,
                                      std::size_t granule_bytes,
@@ -106,4 +106,4 @@ void ExpandableSegment::Release(std::size_t granule) {
   handles_[granule] = {};
 }
 
-}  // namespace strata
+}  // namespace strata::peers

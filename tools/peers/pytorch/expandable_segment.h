@@ -8,7 +8,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::peers {
 
 // A range of addresses, partly mapped to memory.
 struct AddressRange {
@@ -64,6 +64,6 @@ class ExpandableSegment {
   std::vector<bool> is_mapped_;     // per granule
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PYTORCH_EXPANDABLE_SEGMENT_H_

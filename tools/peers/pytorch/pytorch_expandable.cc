@@ -5,7 +5,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kSmallGranuleBytes = Mebibytes(2);
@@ -149,4 +149,4 @@ void PytorchPeer::ReleaseExpandableSegment(Block* block) {
   delete block;
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -8,7 +8,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 // Constants of pytorch.md §2.1.
@@ -293,4 +293,4 @@ std::unique_ptr<Peer> MakePytorchExpandablePeer(Device& device) {
                                        "peer:pytorch_expandable");
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -16,7 +16,7 @@
 #include "strata/tools/peers/pytorch/pytorch_settings.h"
 #include "strata/tools/peers/pytorch/pytorch_stats.h"
 
-namespace strata {
+namespace strata::peers {
 
 // The caching allocator of PyTorch, with PyTorch's default settings unless
 // `settings` changes them.
@@ -164,6 +164,6 @@ class PytorchPeer final : public Peer {
   ShardedAddressMap<Block> live_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PYTORCH_PYTORCH_PEER_H_

@@ -5,7 +5,7 @@
 
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 void PytorchPeer::ReleaseIdle() {
   ReleaseIdle(large_);
@@ -103,4 +103,4 @@ void PytorchPeer::ReleasePlainSegment(Block* block) {
   delete block;
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -7,7 +7,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 // Every large segment is larger (pytorch.md §2.1).
@@ -61,4 +61,4 @@ void PytorchPeer::Carve(const PeerSegment& segment, Block* block,
   if (rest != nullptr) AddFree(rest);
 }
 
-}  // namespace strata
+}  // namespace strata::peers

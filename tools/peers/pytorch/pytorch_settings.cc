@@ -13,7 +13,7 @@
 
 #include "strata/allocation/size.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kSmallestBlockBytes = 512;
@@ -202,4 +202,4 @@ PytorchSettings WithPytorchSwitches(PytorchSettings settings,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::peers

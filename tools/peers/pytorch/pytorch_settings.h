@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace strata {
+namespace strata::peers {
 
 // The switches of PYTORCH_CUDA_ALLOC_CONF that PytorchPeer implements. The
 // defaults are PyTorch's.
@@ -47,6 +47,6 @@ struct PytorchSettings {
 PytorchSettings WithPytorchSwitches(PytorchSettings settings,
                                     std::string_view text);
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PYTORCH_PYTORCH_SETTINGS_H_

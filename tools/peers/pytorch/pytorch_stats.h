@@ -8,7 +8,7 @@
 
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::peers {
 
 // One number of torch.cuda.memory_stats.
 struct PytorchStat {
@@ -116,6 +116,6 @@ class PytorchStats {
   Row reserved_bytes_{};
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_PYTORCH_PYTORCH_STATS_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace strata {
+namespace strata::peers {
 
 void RmmFreeList::Insert(const RmmBlock& block) {
   const auto next = std::find_if(
@@ -42,4 +42,4 @@ RmmBlock RmmFreeList::TakeBestFit(std::size_t bytes) {
   return block;
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -6,7 +6,7 @@
 
 #include "strata/platform/memory_types.h"
 
-namespace strata {
+namespace strata::peers {
 
 // A free piece of a pool.
 struct RmmBlock {
@@ -40,6 +40,6 @@ class RmmFreeList {
   std::list<RmmBlock> blocks_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_RMM_RMM_FREE_LIST_H_

@@ -7,7 +7,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kRmmAlignmentBytes = 256;
@@ -155,4 +155,4 @@ std::unique_ptr<Peer> MakeRmmPoolPeer(Device& device) {
   return std::make_unique<RmmPoolPeer>(device, RmmPoolOptions{});
 }
 
-}  // namespace strata
+}  // namespace strata::peers

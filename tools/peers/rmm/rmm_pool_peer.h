@@ -14,7 +14,7 @@
 #include "strata/tools/peers/peer.h"
 #include "strata/tools/peers/rmm/rmm_free_list.h"
 
-namespace strata {
+namespace strata::peers {
 
 struct RmmPoolOptions {
   std::size_t initial_bytes = 0;  // allocated by the constructor
@@ -84,6 +84,6 @@ class RmmPoolPeer final : public Peer {
   PeerStats stats_;             // guarded by mutex_
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_RMM_RMM_POOL_PEER_H_

@@ -6,7 +6,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/tf/tf_bfc_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kUnitBytes = 256;
@@ -161,4 +161,4 @@ std::vector<std::pair<DevicePtr, std::uint64_t>> TfBfcPeer::Waiting() const {
   return waiting;
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -8,7 +8,7 @@
 #include "strata/allocation/size.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr std::size_t kTfUnitBytes = 256;                 // R1
@@ -243,4 +243,4 @@ std::unique_ptr<Peer> MakeTfBfcPeer(Device& device) {
   return std::make_unique<TfBfcPeer>(device, TfBfcOptions{});
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -14,7 +14,7 @@
 #include "strata/tools/peers/peer.h"
 #include "strata/tools/peers/tf/tf_bfc_regions.h"
 
-namespace strata {
+namespace strata::peers {
 
 struct TfBfcOptions {
   std::size_t memory_limit_bytes = 0;  // 0: all memory of the device
@@ -153,6 +153,6 @@ class TfBfcPeer final : public Peer {
   std::condition_variable freed_;
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_TF_TF_BFC_PEER_H_

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 constexpr unsigned kUnitBits = 8;  // of 256 bytes
@@ -55,4 +55,4 @@ TfBfcRegions::Handle* TfBfcRegions::CellOf(DevicePtr address) const {
   return &found->handles[(address - found->region.begin) >> kUnitBits];
 }
 
-}  // namespace strata
+}  // namespace strata::peers

@@ -9,7 +9,7 @@
 
 #include "strata/platform/memory_types.h"
 
-namespace strata {
+namespace strata::peers {
 
 // The memory that a TfBfcPeer holds from the device, and for each 256 bytes the
 // chunk that begins there.
@@ -57,6 +57,6 @@ class TfBfcRegions {
   std::vector<Entry> entries_;  // by the end of the region
 };
 
-}  // namespace strata
+}  // namespace strata::peers
 
 #endif  // STRATA_TOOLS_PEERS_TF_TF_BFC_REGIONS_H_

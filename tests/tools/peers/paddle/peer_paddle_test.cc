@@ -17,7 +17,7 @@
 #include "strata/tools/peers/paddle/paddle_peer.h"
 #include "strata/tools/peers/paddle/paddle_stat.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::ElementsAre;
@@ -228,4 +228,4 @@ TEST(PaddleStatTest, ThereAreSixteenAtMost) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

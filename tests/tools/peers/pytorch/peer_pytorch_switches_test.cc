@@ -14,7 +14,7 @@
 #include "strata/tools/peers/pytorch/pytorch_settings.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::AllOf;
@@ -342,4 +342,4 @@ TEST_F(PytorchSwitchedPeerTest, ExpandableOversizeBlockIsFoundAsRoomToGrow) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -13,7 +13,7 @@
 #include "strata/tools/peers/pytorch/address_table.h"
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::ElementsAre;
@@ -307,4 +307,4 @@ TEST_F(PytorchExpandablePeerTest, RequestLargerThanASegmentIsOutOfMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -11,7 +11,7 @@
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/rmm/rmm_pool_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST_F(RmmPoolPeerTest, NothingGoesBackToTheDevice) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -19,7 +19,7 @@
 #include "strata/tools/peers/tf/tf_bfc_peer.h"
 #include "strata/tools/readers/trace_reader.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 PoolPlaceOptions Memory(std::uint64_t bytes) {
@@ -206,4 +206,4 @@ INSTANTIATE_TEST_SUITE_P(Bundled, BfcAgainstPeerTraceTest,
                          [](const auto& one) { return one.param; });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -11,7 +11,7 @@
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/tf/tf_bfc_peer.h"
 
-namespace strata {
+namespace strata::peers {
 namespace {
 
 using ::testing::ElementsAre;
@@ -248,4 +248,4 @@ TEST_F(TfBfcLargerStampsTest, NothingWaitsOnceTheFrontierHasPassed) {  // R38
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::peers

@@ -38,7 +38,7 @@ void LeavePool(CUmemoryPool pool) {
 
 // The pool of allocations that name none.
 Status FindCurrentPool(SimDevice& device, MemPool* pool) {
-  const CUmemoryPool current = CurrentPool(device.ordinal()).load();
+  CUmemoryPool current = CurrentPool(device.ordinal()).load();
   if (current == nullptr) return device.DefaultMemPool(pool);
   *pool = MemPool{current};
   return Status::kSuccess;

@@ -1,15 +1,17 @@
 // Runs RMM's memory resources, and compares their numbers with the driver's.
 //
-// usage: rmm_client LOG
+// usage: rmm_client LOG SMALL_LOG TAKEN
 //
 // A line is `NAME NUMBER NUMBER`: bytes as RMM counts them, and as the driver
-// does. LOG gets the requests that the pool served, in RMM's form, for `strata
-// replay`. The exit code is 1 if two numbers differ.
+// does. LOG gets the requests that a pool served, in RMM's form, for `strata
+// replay`; SMALL_LOG those of a pool on a device without TAKEN bytes. The exit
+// code is 1 if two numbers differ.
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -100,16 +102,22 @@ void CheckManaged() {
   Compare("managed, freed", 0, DriverBytes());
 }
 
-// The pool has one initial granule, and grows by as much as it has.
-void CheckPool(const char* log) {
+// The pool begins empty, and grows by as much as it has. Another allocation
+// takes `taken` bytes of the device; growths that are refused are halved.
+void CheckPool(const char* name, const char* log, std::size_t taken) {
   rmm::mr::cuda_memory_resource cuda;
-  rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> pool(&cuda, 0);
+  void* const other = cuda.allocate(taken);
   {
-    rmm::mr::logging_resource_adaptor<Resource> logged(&pool, log);
-    Churn(logged, 2 * kMebibyte, 64 * kMebibyte);
-    logged.flush();
+    rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> pool(&cuda, 0);
+    {
+      rmm::mr::logging_resource_adaptor<Resource> logged(&pool, log);
+      Churn(logged, 2 * kMebibyte, 64 * kMebibyte);
+      logged.flush();
+    }
+    Compare(name, static_cast<std::int64_t>(pool.pool_size() + taken),
+            DriverBytes());
   }
-  Compare("pool", static_cast<std::int64_t>(pool.pool_size()), DriverBytes());
+  cuda.deallocate(other, taken);
 }
 
 // The arena and the bins ask the resource below, which is counted.
@@ -209,13 +217,14 @@ void CheckRefusal() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: rmm_client LOG\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: rmm_client LOG SMALL_LOG TAKEN\n");
     return 2;
   }
   CheckCuda();
   CheckManaged();
-  CheckPool(argv[1]);
+  CheckPool("pool", argv[1], 0);
+  CheckPool("small", argv[2], std::strtoull(argv[3], nullptr, 10));
   CheckArena();
   CheckBins();
   CheckAsync();

@@ -3,6 +3,10 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/simdriver/driver_options.h"
 #include "strata/platform/status.h"
@@ -17,8 +21,13 @@ struct Process {
   DriverOptions options;
   SimPlatform platform;
 
+  // The pool of cuMemAllocAsync for each device; null: its default pool.
+  std::vector<std::atomic<CUmemoryPool>> current_pools;
+
   explicit Process(const DriverOptions& given)
-      : options(given), platform(given.platform) {}
+      : options(given),
+        platform(given.platform),
+        current_pools(static_cast<std::size_t>(platform.device_count())) {}
 };
 
 // Makes the state unless it exists. Writes to stderr if an option is wrong.

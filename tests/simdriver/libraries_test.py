@@ -42,6 +42,8 @@ HEADERS_OF = {
     "cusparse_lt": ("cusparseLt.h",), "nccl": ("nccl.h",), "nvjitlink": ("nvJitLink.h",),
     "nvrtc": ("nvrtc.h",),
 }
+# The stand-ins of libraries that programs look for by name.
+FOUND_BY_NAME = {"libcublasLt.so.13", "libnvJitLink.so.13", "libnvidia-ml.so.1", "libnvrtc.so.13"}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
 PROTOTYPE = re.compile(r"\b(\w+)\s*\(([^()]*)\)\s*;")
 
@@ -203,9 +205,19 @@ class LibraryTest(Files):
         fake.unlink()
         written = make_libraries.make_libraries([self.folder / "libuse.so"], self.folder / "out",
                                                 HELPERS, make_libraries.OPTIONS)
-        self.assertEqual(sorted(written), ["libcufft.so.12", "libnvidia-ml.so.1"])
+        self.assertEqual(set(written), {"libcufft.so.12", *FOUND_BY_NAME})
         ctypes.CDLL(str(self.folder / "out" / "libcufft.so.12"), ctypes.RTLD_GLOBAL)
         self.assertEqual(ctypes.CDLL(str(self.folder / "libuse.so")).use(), 0)
+
+    def test_serves_functions_that_a_program_looks_up(self):
+        written = make_libraries.make_libraries([], self.folder, HELPERS, make_libraries.OPTIONS)
+        self.assertEqual(set(written), FOUND_BY_NAME)
+        nvrtc = ctypes.CDLL(str(self.folder / "libnvrtc.so.13"))
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        self.assertEqual(nvrtc.nvrtcCreateProgram(ctypes.byref(program), b"", b"", 0, None, None), 0)
+        self.assertEqual(nvrtc.nvrtcCompileProgram(program, 0, None), 0)
+        self.assertEqual(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)), 0)
+        self.assertEqual(size.value, 8)
 
     def test_refuses_other_files(self):
         for data in (b"", b"text", b"\x7fELF\x02\x01" + bytes(100)):

@@ -168,6 +168,24 @@ TEST(SimDriverLookupTest, UnimplementedFunctionsAreRefusedAndCounted) {
   });
 }
 
+TEST(SimDriverLookupTest, NamesAProgramWithAStaticRuntimeOnce) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto get = STRATA_DRIVER_FUNCTION(driver, cuGetExportTable, 3000);
+    const void* table = nullptr;
+    const CUuuid id = {};
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(get(&table, &id), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(get(&table, &id), CUDA_ERROR_NOT_SUPPORTED);
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(text.find("strata: "), 0U) << text;
+    EXPECT_NE(text.find("simdriver_tests has a static CUDA runtime"),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("strata: ", 1), std::string::npos) << text;
+  });
+}
+
 TEST(SimDriverLookupTest, NamesResults) {
   WithDriver([](const DriverLibrary& driver) {
     const char* text = nullptr;

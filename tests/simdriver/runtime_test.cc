@@ -297,6 +297,48 @@ TEST(SimRuntimeTest, PoolsTakeTheStructuresOfTheHeader) {
   });
 }
 
+TEST(SimRuntimeTest, CurrentPoolServesAllocationsThatNameNone) {
+  WithRuntime([](const RuntimeLibrary& runtime) {
+    const auto current = STRATA_RUNTIME_FUNCTION(runtime, cudaDeviceGetMemPool);
+    const auto choose = STRATA_RUNTIME_FUNCTION(runtime, cudaDeviceSetMemPool);
+    cudaMemPool_t standard = nullptr;
+    ASSERT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaDeviceGetDefaultMemPool)(
+                  &standard, 0),
+              cudaSuccess);
+    cudaMemPool_t found = nullptr;
+    EXPECT_EQ(current(&found, 0), cudaSuccess);
+    EXPECT_EQ(found, standard);
+    cudaMemPoolProps props = {};
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    cudaMemPool_t pool = nullptr;
+    ASSERT_EQ(
+        STRATA_RUNTIME_FUNCTION(runtime, cudaMemPoolCreate)(&pool, &props),
+        cudaSuccess);
+    // It belongs to device 0.
+    EXPECT_EQ(choose(1, pool), cudaErrorInvalidValue);
+    ASSERT_EQ(choose(0, pool), cudaSuccess);
+    EXPECT_EQ(current(&found, 0), cudaSuccess);
+    EXPECT_EQ(found, pool);
+    void* ptr = nullptr;
+    ASSERT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaMallocAsync)(&ptr, kMebibyte,
+                                                                nullptr),
+              cudaSuccess);
+    const auto get = STRATA_RUNTIME_FUNCTION(runtime, cudaMemPoolGetAttribute);
+    std::uint64_t used = 0;
+    EXPECT_EQ(get(pool, cudaMemPoolAttrUsedMemCurrent, &used), cudaSuccess);
+    EXPECT_EQ(used, kMebibyte);
+    EXPECT_EQ(get(standard, cudaMemPoolAttrUsedMemCurrent, &used), cudaSuccess);
+    EXPECT_EQ(used, 0U);
+    EXPECT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaFreeAsync)(ptr, nullptr),
+              cudaSuccess);
+    ASSERT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaMemPoolDestroy)(pool),
+              cudaSuccess);
+    EXPECT_EQ(current(&found, 0), cudaSuccess);
+    EXPECT_EQ(found, standard);
+  });
+}
+
 TEST(SimRuntimeTest, FindsFunctionsOfTheDriver) {
   WithRuntime([](const RuntimeLibrary& runtime) {
     const auto find =

@@ -1,5 +1,9 @@
 // Stream-ordered pools.
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
 #include "strata/platform/simdriver/context.h"
 #include "strata/platform/simdriver/types.h"
 
@@ -20,6 +24,26 @@ Status Allocate(SimDevice& device, CUdeviceptr* ptr, std::size_t bytes,
   return status;
 }
 
+std::atomic<CUmemoryPool>& CurrentPool(int ordinal) {
+  return FindProcess()->current_pools[static_cast<std::size_t>(ordinal)];
+}
+
+// Makes the default pool current wherever `pool` is.
+void LeavePool(CUmemoryPool pool) {
+  for (auto& current : FindProcess()->current_pools) {
+    CUmemoryPool expected = pool;
+    current.compare_exchange_strong(expected, nullptr);
+  }
+}
+
+// The pool of allocations that name none.
+Status FindCurrentPool(SimDevice& device, MemPool* pool) {
+  CUmemoryPool current = CurrentPool(device.ordinal()).load();
+  if (current == nullptr) return device.DefaultMemPool(pool);
+  *pool = MemPool{current};
+  return Status::kSuccess;
+}
+
 }  // namespace
 
 CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice ordinal) {
@@ -32,6 +56,31 @@ CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice ordinal) {
   if (status == Status::kSuccess) {
     *pool = static_cast<CUmemoryPool>(found.value);
   }
+  return ToResult(status);
+}
+
+CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice ordinal) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *pool = CurrentPool(ordinal).load();
+  return *pool != nullptr ? CUDA_SUCCESS
+                          : DeviceGetDefaultMemPool(pool, ordinal);
+}
+
+CUresult DeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  SimPlatform& platform = FindProcess()->platform;
+  SimDevice& device = platform.sim_device(ordinal);
+  if (platform.OwnerOf(MemPool{pool}) != &device) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // Fails if the pool was destroyed.
+  std::uint64_t reserved = 0;
+  const Status status = device.PoolGetAttribute(
+      MemPool{pool}, PoolAttribute::kReservedCurrent, &reserved);
+  if (status == Status::kSuccess) CurrentPool(ordinal).store(pool);
   return ToResult(status);
 }
 
@@ -51,8 +100,11 @@ CUresult MemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
 }
 
 CUresult MemPoolDestroy(CUmemoryPool pool) {
-  return OnCurrentDevice(
-      [&](SimDevice& device) { return device.PoolDestroy({pool}); });
+  return OnCurrentDevice([&](SimDevice& device) {
+    const Status status = device.PoolDestroy({pool});
+    if (status == Status::kSuccess) LeavePool(pool);
+    return status;
+  });
 }
 
 CUresult MemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes) {
@@ -103,7 +155,7 @@ STRATA_SIM_STREAM_FUNCTION(
       return OnStream(null, handle,
                       [&](SimDevice& device, const Stream& stream) {
                         MemPool pool;
-                        const Status status = device.DefaultMemPool(&pool);
+                        const Status status = FindCurrentPool(device, &pool);
                         if (status != Status::kSuccess) return status;
                         return Allocate(device, ptr, bytes, pool, stream);
                       });

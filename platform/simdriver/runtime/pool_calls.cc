@@ -26,6 +26,14 @@ cudaError_t DeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   return WithDriver([&] { return cuDeviceGetDefaultMemPool(pool, device); });
 }
 
+cudaError_t DeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return WithDriver([&] { return cuDeviceGetMemPool(pool, device); });
+}
+
+cudaError_t DeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return WithDriver([&] { return cuDeviceSetMemPool(device, pool); });
+}
+
 cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
   return WithContext([&] {
     if (props == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -8,8 +8,15 @@ namespace strata {
 
 void KeptBytes::Write(std::uint64_t offset, const char* bytes,
                       std::uint64_t count) {
-  Drop({offset, count});
-  Add(offset, bytes, count, ages_.end());
+  Move({offset, bytes, count, true, true}, offset, bytes);
+}
+
+void KeptBytes::Move(const Part& part, std::uint64_t offset,
+                     const char* bytes) {
+  Drop({offset, part.count});
+  Add(offset,
+      {{bytes, bytes + part.count}, part.is_whole, part.is_new ? kernels_ : 0},
+      ages_.end());
   while (bytes_ > kMostBytes) Take(writes_.find(ages_.front()));
 }
 
@@ -19,14 +26,16 @@ void KeptBytes::Drop(const PhysicalRun& run) {
   while (write != writes_.end() && write->first < end) {
     const std::uint64_t begin = write->first;
     const auto next_age = std::next(write->second.age);
-    const std::vector<char> old = Take(write);
+    const Bytes old = Take(write);
+    const auto size = static_cast<std::uint64_t>(old.bytes.size());
     // The bytes on both sides of the run are as old as before.
-    if (begin < run.offset) {
-      Add(begin, old.data(), run.offset - begin, next_age);
-    }
-    if (begin + old.size() > end) {
-      Add(end, old.data() + (end - begin), begin + old.size() - end, next_age);
-    }
+    const auto keep = [&](std::uint64_t from, std::uint64_t to) {
+      if (from >= to) return;
+      const char* const bytes = old.bytes.data() + (from - begin);
+      Add(from, {{bytes, bytes + (to - from)}, false, old.kernels}, next_age);
+    };
+    keep(begin, run.offset);
+    keep(end, begin + size);
     write = FirstBehind(run.offset);
   }
 }
@@ -36,12 +45,23 @@ std::vector<KeptBytes::Part> KeptBytes::Find(const PhysicalRun& run) const {
   const std::uint64_t end = run.offset + run.bytes;
   for (auto write = FirstBehind(run.offset);
        write != writes_.end() && write->first < end; ++write) {
+    const Bytes& found = write->second;
     const std::uint64_t begin = std::max(write->first, run.offset);
-    const std::uint64_t last =
-        std::min(write->first + write->second.bytes.size(), end);
-    parts.push_back({begin, write->second.bytes.data() + (begin - write->first),
-                     last - begin});
+    const std::uint64_t last = std::min(write->first + found.bytes.size(), end);
+    parts.push_back({begin, found.bytes.data() + (begin - write->first),
+                     last - begin,
+                     found.is_whole && last - begin == found.bytes.size(),
+                     found.kernels == kernels_});
   }
+  return parts;
+}
+
+std::vector<KeptBytes::Part> KeptBytes::FindRead(const PhysicalRun& run) const {
+  std::vector<Part> parts = Find(run);
+  std::erase_if(parts, [&run](const Part& part) {
+    return !part.is_new && (!part.is_whole || part.count != run.bytes ||
+                            part.count <= kNumberBytes);
+  });
   return parts;
 }
 
@@ -53,18 +73,17 @@ KeptBytes::Writes::const_iterator KeptBytes::FirstBehind(
   return before->first + before->second.bytes.size() > offset ? before : write;
 }
 
-void KeptBytes::Add(std::uint64_t offset, const char* bytes,
-                    std::uint64_t count, Ages::iterator before) {
-  const auto age = ages_.insert(before, offset);
-  writes_.emplace(offset, Bytes{{bytes, bytes + count}, age});
-  bytes_ += count + kBytesPerWrite;
+void KeptBytes::Add(std::uint64_t offset, Bytes bytes, Ages::iterator before) {
+  bytes.age = ages_.insert(before, offset);
+  bytes_ += bytes.bytes.size() + kBytesPerWrite;
+  writes_.emplace(offset, std::move(bytes));
 }
 
-std::vector<char> KeptBytes::Take(Writes::const_iterator write) {
+KeptBytes::Bytes KeptBytes::Take(Writes::const_iterator write) {
   auto node = writes_.extract(write);
   bytes_ -= node.mapped().bytes.size() + kBytesPerWrite;
   ages_.erase(node.mapped().age);
-  return std::move(node.mapped().bytes);
+  return std::move(node.mapped());
 }
 
 }  // namespace strata

@@ -84,6 +84,8 @@ bool SimDevice::MayWork(const WorkRange* ranges, std::size_t count) const {
 Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
                               std::uint64_t pattern) {
   if (!MayWork(ranges, count)) return Status::kIllegalAddress;
+  // Work without ranges stands for a kernel whose memory is not known.
+  if (count == 0 && memory_.kept() != nullptr) memory_.kept()->NoteKernel();
   const AddressSpace& space = platform_->address_space();
   for (const WorkRange* range = ranges; range != ranges + count; ++range) {
     if (range->write) FillWords(space, range->ptr, pattern, range->bytes);

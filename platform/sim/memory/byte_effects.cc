@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "strata/platform/sim/bytes/kept_bytes.h"
@@ -36,7 +36,7 @@ std::uint64_t Read(const Piece& piece, char* to) {
   std::memset(to, 0, piece.count);
   std::uint64_t unknown_bytes = piece.count;
   if (piece.kept == nullptr) return unknown_bytes;
-  for (const auto& part : piece.kept->Find({piece.offset, piece.count})) {
+  for (const auto& part : piece.kept->FindRead({piece.offset, piece.count})) {
     std::memcpy(to + (part.offset - piece.offset), part.bytes, part.count);
     unknown_bytes -= part.count;
   }
@@ -45,16 +45,19 @@ std::uint64_t Read(const Piece& piece, char* to) {
 
 // Moves the kept bytes of `from` to `to`, which has as many bytes.
 void MoveKept(const Piece& to, const Piece& from) {
-  std::vector<std::pair<std::uint64_t, std::vector<char>>> moved;
+  std::vector<KeptBytes::Part> parts;
   if (from.kept != nullptr) {
-    for (const auto& part : from.kept->Find({from.offset, from.count})) {
-      moved.push_back({part.offset - from.offset + to.offset,
-                       {part.bytes, part.bytes + part.count}});
-    }
+    parts = from.kept->Find({from.offset, from.count});
+  }
+  // The target may be the memory of the parts.
+  std::vector<std::vector<char>> bytes;
+  for (const auto& part : parts) {
+    bytes.emplace_back(part.bytes, part.bytes + part.count);
   }
   to.kept->Drop({to.offset, to.count});
-  for (const auto& [offset, bytes] : moved) {
-    to.kept->Write(offset, bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    to.kept->Move(parts[i], parts[i].offset - from.offset + to.offset,
+                  bytes[i].data());
   }
 }
 

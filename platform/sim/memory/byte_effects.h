@@ -13,8 +13,8 @@ namespace strata {
 // Model: host memory has all its bytes. Device memory has all of them
 //   (FrameStore), those of small writes (KeptBytes), or none. Bytes that are
 //   not stored read as zeros. A write of more than KeptBytes::kMostWriteBytes
-//   makes kept bytes in its range unknown. A copy within the device moves the
-//   kept bytes, for any size.
+//   makes kept bytes in its range unknown. A copy on the device moves the kept
+//   bytes, for any size.
 // Threads: externally synchronised, as AddressSpace.
 // Each range is memory that AddressSpace allows, and not empty.
 

@@ -72,6 +72,62 @@ TEST(KeptBytesTest, TheOldestWritesAreDroppedWhenThereAreTooMany) {
   EXPECT_LE(kept.bytes(), KeptBytes::kMostBytes);
 }
 
+// The bytes that a copy of the run to the host knows.
+std::string ShowRead(const KeptBytes& kept, std::uint64_t offset,
+                     std::uint64_t count) {
+  std::string text(count, '.');
+  for (const KeptBytes::Part& part : kept.FindRead({offset, count})) {
+    text.replace(part.offset - offset, part.count, part.bytes, part.count);
+  }
+  return text;
+}
+
+TEST(KeptBytesTest, AfterAKernelOnlyReadsOfOneWriteKnowThem) {
+  KeptBytes kept;
+  Write(kept, 0, "0123456789");
+  EXPECT_EQ(ShowRead(kept, 0, 12), "0123456789..");
+  EXPECT_EQ(ShowRead(kept, 0, 4), "0123");
+  kept.NoteKernel();
+  EXPECT_EQ(ShowRead(kept, 0, 10), "0123456789");
+  EXPECT_EQ(ShowRead(kept, 0, 12), "............");
+  EXPECT_EQ(ShowRead(kept, 0, 4), "....");
+  EXPECT_EQ(ShowRead(kept, 2, 4), "....");
+  EXPECT_EQ(Show(kept, 0, 4), "0123");
+  Write(kept, 2, "ab");
+  EXPECT_EQ(ShowRead(kept, 0, 10), "..ab......");
+}
+
+TEST(KeptBytesTest, AfterAKernelNoReadOfANumberKnowsThem) {
+  KeptBytes kept;
+  Write(kept, 0, "01234567");
+  EXPECT_EQ(ShowRead(kept, 0, 8), "01234567");
+  kept.NoteKernel();
+  EXPECT_EQ(ShowRead(kept, 0, 8), "........");
+}
+
+// What is left of a write is none.
+TEST(KeptBytesTest, AfterAKernelNoReadKnowsTheRestOfAWrite) {
+  KeptBytes kept;
+  Write(kept, 0, "0123456789abcdef");
+  kept.Drop({0, 4});
+  kept.NoteKernel();
+  EXPECT_EQ(ShowRead(kept, 4, 12), "............");
+}
+
+TEST(KeptBytesTest, AMovedPartIsAsOldAsBefore) {
+  KeptBytes kept;
+  Write(kept, 0, "0123456789");
+  kept.NoteKernel();
+  const KeptBytes::Part whole = kept.Find({0, 10}).front();
+  const std::string bytes(whole.bytes, whole.count);
+  kept.Move(whole, 20, bytes.data());
+  EXPECT_EQ(ShowRead(kept, 20, 10), "0123456789");
+  EXPECT_EQ(ShowRead(kept, 20, 5), ".....");
+  const KeptBytes::Part half = kept.Find({0, 9}).front();
+  kept.Move(half, 40, bytes.data());
+  EXPECT_EQ(ShowRead(kept, 40, 9), ".........");
+}
+
 TEST(KeptBytesTest, AgreeWithAModel) {
   constexpr std::uint64_t kSpace = 64;
   std::mt19937 random(1);

@@ -101,6 +101,23 @@ TEST_F(SimSmallWritesTest, WorkWritesItsPattern) {
   EXPECT_EQ(Read(ptr + 4, 24), "....pattern!pattern!....");
 }
 
+// The memory may be in use again, for the result of the kernel.
+TEST_F(SimSmallWritesTest, KernelsMakeReadsOfPartsUnknown) {
+  const DevicePtr ptr = Alloc(kFrameBytes);
+  const auto run_kernel = [this] { Busy(stream_); };
+  Write(ptr, "0123456789");
+  run_kernel();
+  EXPECT_EQ(Read(ptr, 10), "0123456789");
+  EXPECT_EQ(Read(ptr, 4), "....");
+  EXPECT_EQ(reads_.written, 1u);
+  EXPECT_EQ(reads_.all, 2u);
+  // A copy of the whole write is one, too.
+  Copy(ptr + 1024, ptr, 512);
+  run_kernel();
+  EXPECT_EQ(Read(ptr + 1024, 10), "0123456789");
+  EXPECT_EQ(Read(ptr + 1024, 11), "...........");
+}
+
 // It does not run, as it would need all bytes.
 TEST_F(SimSmallWritesTest, AHostKernelMakesItsRangesUnknown) {
   const DevicePtr ptr = Alloc(kFrameBytes);

@@ -20,8 +20,9 @@ struct PlatformOptions {
   std::uint64_t sim_memory_bytes = std::uint64_t{80} << 30;  // of each device
   // Calls to fail, as in fault_injector.h: "mem_alloc:nth=3,status=2;…".
   std::string sim_faults;
-  // The data that a simulated device stores: "phantom" (none), "backed" (every
-  // byte written) or "poison" (also marks fresh and freed memory).
+  // The data that a simulated device stores: "phantom" (none), "small" (writes
+  // of at most 4 KiB), "backed" (every byte written) or "poison" (also marks
+  // fresh and freed memory).
   std::string sim_data = "phantom";
   bool sim_fabric = false;  // true if fabric handles may share memory
   bool sim_rdma = false;    // true if memory may be created for network cards

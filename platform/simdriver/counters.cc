@@ -1,12 +1,23 @@
 #include "strata/platform/simdriver/counters.h"
 
-#include <atomic>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "strata/platform/simdriver/host_reads.h"
 #include "strata/platform/simdriver/process.h"
 #include "strata/platform/simdriver/sim_driver_info.h"
 
 namespace strata::simdriver {
 namespace {
+
+// Lines of Python in a report.
+constexpr std::size_t kReportedPlaces = 10;
 
 std::atomic<std::uint64_t> g_skipped_kernels{0};
 std::atomic<std::uint64_t> g_unimplemented_calls{0};
@@ -30,6 +41,10 @@ CUresult Unimplemented(const char* name) {
 int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
     __attribute__((visibility("default")));
 
+// Exported under kSimDriverReportName.
+int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
+    __attribute__((visibility("default")));
+
 // For the stand-in of the runtime, which counts here, too.
 CUresult CountUnimplemented(const char* name) __asm__(
     "cuStrataSimUnimplemented") __attribute__((visibility("default")));
@@ -49,6 +64,50 @@ int DescribeSimDriver(SimDriverInfo* info) {
   info->skipped_kernels = g_skipped_kernels.load(std::memory_order_relaxed);
   info->last_unimplemented =
       g_last_unimplemented.load(std::memory_order_relaxed);
+  const HostReads::Place reads = Reads().Total();
+  info->host_reads = reads.all;
+  info->written_host_reads = reads.written;
+  return CUDA_SUCCESS;
+}
+
+std::string ReportText() {
+  std::string text =
+      std::to_string(g_skipped_kernels.load(std::memory_order_relaxed)) +
+      " kernels did nothing\n";
+  if (const char* const last =
+          g_last_unimplemented.load(std::memory_order_relaxed)) {
+    text +=
+        std::to_string(g_unimplemented_calls.load(std::memory_order_relaxed)) +
+        " calls of functions that do not exist here, the last of " + last +
+        '\n';
+  }
+  const HostReads::Place reads = Reads().Total();
+  text += std::to_string(reads.all) + " copies to the host, " +
+          std::to_string(reads.written) + " of them of written bytes\n";
+  for (const HostReads::Place& place : Reads().MostFrequent(kReportedPlaces)) {
+    text += "  " + std::to_string(place.all - place.written) +
+            " of others at " + place.line + '\n';
+  }
+  return text;
+}
+
+void ReportAtExit() {
+  std::atexit([] {
+    if (IsForkedChild()) return;
+    std::fprintf(stderr, "strata simdriver: process %d:\n%s",
+                 static_cast<int>(getpid()), ReportText().c_str());
+  });
+}
+
+int WriteReport(char* text, std::uint64_t bytes) {
+  if (text == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  const std::string report = ReportText();
+  const std::size_t count =
+      std::min(report.size(), static_cast<std::size_t>(bytes - 1));
+  report.copy(text, count);
+  text[count] = '\0';
   return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <string>
+
 namespace strata::simdriver {
 
 // Counts a kernel of the program that was launched and does nothing.
@@ -11,6 +13,12 @@ void CountSkippedKernel();
 // The result of `name` (static), a function of the driver API that the stand-in
 // lacks: CUDA_ERROR_NOT_SUPPORTED, which is counted, or as Ready() says.
 CUresult Unimplemented(const char* name);
+
+// Everything that was counted, in lines: kernels, unimplemented calls, and
+// copies of device memory to the host with their places in Python.
+std::string ReportText();
+// Writes the report to stderr when the process ends.
+void ReportAtExit();
 
 }  // namespace strata::simdriver
 

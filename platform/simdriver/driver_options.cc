@@ -29,6 +29,22 @@ void ReadCompute(std::string_view word, std::string_view value,
   options->compute_minor = static_cast<int>(kText.Number(word, rest, 0, 9));
 }
 
+// Digits, and ns, us or ms.
+std::uint64_t ReadTime(std::string_view word, std::string_view value) {
+  struct Unit {
+    std::string_view suffix;
+    std::uint64_t ns;
+  };
+  constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}};
+  constexpr std::uint64_t kMostNs = 1'000'000'000'000;
+  for (const Unit& unit : kUnits) {
+    if (!value.ends_with(unit.suffix)) continue;
+    value.remove_suffix(unit.suffix.size());
+    return kText.Number(word, value, 0, kMostNs / unit.ns) * unit.ns;
+  }
+  kText.Reject(word, "is not a time such as 500ns, 10us or 2ms");
+}
+
 void ReadWord(std::string_view word, DriverOptions* options) {
   PlatformOptions& sim = options->platform;
   std::string_view value = word;
@@ -57,6 +73,10 @@ void ReadWord(std::string_view word, DriverOptions* options) {
     sim.sim_check_hazards = value;
   } else if (name == "capacity_steps") {
     sim.sim_capacity_steps = value;
+  } else if (name == "kernel_time") {
+    options->kernel_ns = ReadTime(word, value);
+  } else if (name == "report") {
+    options->report = ReadBool(word, value);
   } else if (name == "compute") {
     ReadCompute(word, value, options);
   } else {

@@ -14,12 +14,19 @@ namespace strata::simdriver {
 //
 // Model: STRATA_SIM_DRIVER holds words `name=value` with spaces between them.
 //   The names are those of the flags --strata_sim_<name>; `compute=9.0` is the
-//   compute capability. CUDA_VISIBLE_DEVICES selects devices as CUDA does: the
-//   list ends at the first entry that names no device.
+//   compute capability, `kernel_time=10us` the time that a kernel of the
+//   program takes, `report=true` writes ReportText() when the process ends.
+//   Device memory stores small writes unless `data` is set.
+//   CUDA_VISIBLE_DEVICES selects devices as CUDA does: the list ends at the
+//   first entry that names no device.
 struct DriverOptions {
+  DriverOptions() { platform.sim_data = "small"; }
+
   PlatformOptions platform;  // sim_devices: visible ones, perhaps 0
   int compute_major = 9;
   int compute_minor = 0;
+  std::uint64_t kernel_ns = 10'000;  // an estimate of a small kernel
+  bool report = false;
   std::vector<int> visible;  // by ordinal, the number of the device
 };
 

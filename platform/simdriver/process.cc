@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 
+#include "strata/platform/simdriver/counters.h"
 #include "strata/platform/simdriver/entries.h"
 
 namespace strata::simdriver {
@@ -45,6 +46,7 @@ CUresult StartProcess() {
   Process* const made = MakeProcess(&result);
   if (made == nullptr) return result;
   pthread_atfork(nullptr, nullptr, &NoteFork);
+  if (made->options.report) ReportAtExit();
   g_process.store(made, std::memory_order_release);
   return CUDA_SUCCESS;
 }

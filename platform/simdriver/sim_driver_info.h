@@ -21,10 +21,22 @@ struct SimDriverInfo {
   std::uint64_t skipped_kernels = 0;
   // The function of the last unimplemented call, or null. Static.
   const char* last_unimplemented = nullptr;
+  // Copies of device memory to the host. Kernels compute nothing, so that sizes
+  // that depend on their values are too small.
+  std::uint64_t host_reads = 0;
+  // The ones of them whose bytes the program itself had written.
+  std::uint64_t written_host_reads = 0;
 };
 
 // Returns a CUresult: 1 unless `info->bytes` is the size that it knows.
 using SimDriverInfoFunction = int (*)(SimDriverInfo* info);
+
+// The exported name of a SimDriverReportFunction.
+inline constexpr char kSimDriverReportName[] = "cuStrataSimReport";
+
+// Writes a report in lines, cut to `bytes` bytes with the final null. Returns a
+// CUresult.
+using SimDriverReportFunction = int (*)(char* text, std::uint64_t bytes);
 
 }  // namespace strata
 

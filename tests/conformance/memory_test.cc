@@ -44,7 +44,7 @@ class MemoryConformanceTest : public DeviceTest {
     ASSERT_EQ(device().MemcpyAsync(AddressOf(back), ptr, kHostBytes, stream),
               Status::kSuccess);
     ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
-    if (HasBytes()) {
+    if (HasBytesOf(kHostBytes)) {
       EXPECT_TRUE(std::equal(host.begin(), host.end(), back));
     }
   }
@@ -245,6 +245,34 @@ TEST_P(MemoryConformanceTest, RuleH6PageableTargetIsWrittenAtTheReturn) {
   if (HasBytes()) {
     EXPECT_EQ(host.back(), kFirst);
   }
+}
+
+TEST_P(MemoryConformanceTest, RuleH6SmallWritesFollowTheStream) {
+  constexpr std::size_t kBytes = 64;
+  constexpr std::size_t kWords = kBytes / sizeof(std::uint64_t);
+  std::uint64_t* source = NewPinned(kWords);
+  std::fill(source, source + kWords, kFirst);
+  const std::uint64_t* back = NewPinned(2 * kWords);
+  const DevicePtr ptr = NewMemory(kHostBytes);
+  const DevicePtr other = NewMemory(kHostBytes);
+  const Stream stream = NewStream();
+  LongWork(stream);
+  const auto copy = [&](DevicePtr target, DevicePtr from) {
+    EXPECT_EQ(device().MemcpyAsync(target, from, kBytes, stream),
+              Status::kSuccess);
+  };
+  copy(ptr, AddressOf(source));
+  copy(other, ptr);
+  EXPECT_EQ(device().MemsetAsync(ptr + 8, 0x22, 16, stream), Status::kSuccess);
+  copy(AddressOf(back), ptr);
+  copy(AddressOf(back + kWords), other);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  if (!HasBytesOf(kBytes)) return;
+  const std::vector<std::uint64_t> filled = {kFirst, kSecond, kSecond, kFirst,
+                                             kFirst, kFirst,  kFirst,  kFirst};
+  EXPECT_EQ(std::vector<std::uint64_t>(back, back + kWords), filled);
+  EXPECT_EQ(std::count(back + kWords, back + 2 * kWords, kFirst),
+            std::ptrdiff_t{kWords});
 }
 
 TEST_P(MemoryConformanceTest, RuleH6CopiesBetweenDevicesNeedNoPeerAccess) {

@@ -3,8 +3,8 @@
 usage: record.py PROGRAM RESULT [SNAPSHOT]
 
 PROGRAM is the name of a module here with a function main(). RESULT is a JSON file: the outcome,
-PyTorch's own numbers, the time, and the properties of PyTorch and of the device on which the
-numbers depend. SNAPSHOT is a file for `strata replay`; without it nothing is
+PyTorch's own numbers, the time, the properties of PyTorch and of the device on which the
+numbers depend, and the copies to the host that the stand-in driver counted. SNAPSHOT is a file for `strata replay`; without it nothing is
 recorded.
 """
 
@@ -16,6 +16,7 @@ import sys
 import time
 
 import torch
+from driver_report import host_reads
 
 MOST_ENTRIES = 10_000_000
 # Variables that set the sizes of workspaces, which PyTorch allocates for cuBLAS.
@@ -55,7 +56,7 @@ def main():
         total_requested=stats["requested_bytes.all.allocated"],
         seconds=round(time.monotonic() - begin, 2),
         host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
-        **setting())
+        **setting(), **host_reads())
     if rest:
         torch.cuda.memory._dump_snapshot(rest[0])
     with open(result_path, "w", encoding="utf-8") as file:

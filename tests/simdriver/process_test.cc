@@ -67,8 +67,9 @@ TEST(SimDriverProcessTest, OptionsShapeTheDevices) {
 }
 
 TEST(SimDriverProcessTest, AWrongOptionFailsTheStart) {
-  for (const char* const options : {"devices=none", "memory", "colour=red",
-                                    "compute=9", "progress=never"}) {
+  for (const char* const options :
+       {"devices=none", "memory", "colour=red", "compute=9", "progress=never",
+        "kernel_time=10", "kernel_time=us", "report=yes"}) {
     WithDriver(options, nullptr, [&](const DriverLibrary& driver) {
       EXPECT_EQ(driver.Init(), CUDA_ERROR_INVALID_VALUE) << options;
     });

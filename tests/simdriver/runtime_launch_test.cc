@@ -370,7 +370,7 @@ TEST(SimRuntimeLaunchTest, EventsHaveTimes) {
     EXPECT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaEventSynchronize)(end),
               cudaSuccess);
     EXPECT_EQ(elapsed(&ms, start, end), cudaSuccess);
-    EXPECT_GT(ms, 0);
+    EXPECT_GE(ms, 0.01f);  // of one kernel
     EXPECT_EQ(elapsed(&ms, start, untimed), cudaErrorInvalidResourceHandle);
   });
 }

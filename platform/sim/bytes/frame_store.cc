@@ -13,10 +13,11 @@ namespace strata {
 
 SimData ParseSimData(const std::string& text) {
   if (text == "phantom") return SimData::kPhantom;
+  if (text == "small") return SimData::kSmall;
   if (text == "backed") return SimData::kBacked;
   if (text == "poison") return SimData::kPoison;
   throw std::invalid_argument("strata_sim_data: '" + text +
-                              "' is not phantom, backed or poison");
+                              "' is not phantom, small, backed or poison");
 }
 
 FrameStore::FrameStore(SimData data, std::uint64_t bytes)

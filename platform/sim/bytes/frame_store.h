@@ -15,11 +15,12 @@ namespace strata {
 // The data of device memory that a simulated device stores.
 enum class SimData {
   kPhantom,  // none
+  kSmall,    // small writes (kept_bytes.h)
   kBacked,   // every byte; freed memory is returned to the host
   kPoison,   // every byte; fresh memory is 0xA5, freed memory 0xDD
 };
 
-// Parses "phantom", "backed" or "poison".
+// Parses "phantom", "small", "backed" or "poison".
 //
 // Errors: std::invalid_argument that names strata_sim_data.
 SimData ParseSimData(const std::string& text);
@@ -27,7 +28,7 @@ SimData ParseSimData(const std::string& text);
 inline constexpr unsigned char kFreshByte = 0xA5;
 inline constexpr unsigned char kFreedByte = 0xDD;
 
-// The bytes of one device's memory: a sparse file in memory, mapped as a whole.
+// All bytes of one device's memory: a sparse file in memory, mapped as a whole.
 //
 // Model: offsets count from the start of the device's memory. The host
 //   allocates pages at their first touch. Except with poison, it releases them
@@ -38,7 +39,8 @@ inline constexpr unsigned char kFreedByte = 0xDD;
 //   bytes.
 class FrameStore {
  public:
-  // `data` is not kPhantom; `bytes` is a positive multiple of kFrameBytes.
+  // `data` is kBacked or kPoison; `bytes` is a positive multiple of
+  // kFrameBytes.
   FrameStore(SimData data, std::uint64_t bytes);
   FrameStore(const FrameStore&) = delete;
   FrameStore& operator=(const FrameStore&) = delete;

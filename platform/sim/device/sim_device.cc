@@ -35,7 +35,7 @@ Caps SimCaps(const PhysicalMemory& memory, SimData data) {
   caps.user_objects = true;
   caps.peer_access = true;
   caps.simulated = true;
-  caps.phantom_memory = data == SimData::kPhantom;
+  caps.phantom_memory = data == SimData::kPhantom || data == SimData::kSmall;
   caps.alloc_alignment_bytes = kSliceBytes;
   return caps;
 }

@@ -13,6 +13,7 @@
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
+#include "strata/platform/sim/bytes/read_counter.h"
 #include "strata/platform/sim/faults/capacity_steps.h"
 #include "strata/platform/sim/faults/fault_injector.h"
 #include "strata/platform/sim/faults/sim_leaks.h"
@@ -37,7 +38,8 @@ class SimPlatform;
 //
 // Model: the host maps none of the addresses. Memory is phantom unless the
 //   platform's options say otherwise (frame_store.h): a device of any size
-//   costs only its bookkeeping, and bytes written to it are lost.
+//   costs only its bookkeeping, and bytes written to it are lost, or all but
+//   those of small writes.
 //   Work runs in stream order, in the calling threads, at a time that the
 //   platform's progress selects (progress_policy.h). By default it runs before
 //   its call returns. Work that fails leaves an error that every later call
@@ -103,6 +105,11 @@ class SimDevice final : public Device {
   // stored read as zeros.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
+  // As MemcpyAsync above. If the copy reads device or managed memory into the
+  // host, `reads` counts it when it runs, also at each launch of a graph.
+  // `reads` outlives the device, or is null.
+  Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
+                     Stream stream, ReadCounter* reads);
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
                      Stream stream) override;
   Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
@@ -195,9 +202,9 @@ class SimDevice final : public Device {
   Status UserObjectRelease(UserObject object) override;
 
   // Modelled time between the ends of the work before two records. Unless
-  // progress is timed, work takes none: the result is the time of the calls
-  // between. Not an entry point: neither counted, observed nor refused by a
-  // capture.
+  // progress is timed, the result is the time of the calls between, and of the
+  // device's work between as if one operation ran after another. Not an entry
+  // point: neither counted, observed nor refused by a capture.
   //
   // Errors: kInvalidResourceHandle if an event does not exist, keeps no time or
   //   was never recorded, or if the events are of two devices; kCapturedEvent;
@@ -327,6 +334,8 @@ class SimDevice final : public Device {
   // The state of the last record of `event`, of any device, or null. Under
   // mutex_.
   EventState* FindEvent(Event event) const;
+  // `event` is recorded in `stream` now. Under mutex_.
+  void NoteRecord(const Stream& stream, EventState* event);
   // Reports to the pools of this device that the host has waited for `waited`.
   void TellPools(const StreamSnapshot& waited);
 
@@ -335,8 +344,9 @@ class SimDevice final : public Device {
   template <class Work>
   void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
               SimLock* lock);
-  Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
-                    const Stream& stream, SimLock* lock);
+  // True if the device stores the bytes of a copy to `target`.
+  bool StoresCopy(DevicePtr target, std::size_t bytes) const;
+  Status SubmitCopy(CopyAction copy, const Stream& stream, SimLock* lock);
   void NoteOutcome(Status status);
   // For calls that free memory at once: waits if the policy requires it.
   // Returns the status of the call if not kSuccess.
@@ -369,6 +379,8 @@ class SimDevice final : public Device {
   Status RunLaunch(const Stream& stream, const WorkRange* ranges,
                    std::size_t count, Body submit);
   void RunKernel(const KernelAction& kernel, SimLock* lock);
+  // For a kernel that does not run, as no bytes are stored for it.
+  void ForgetWritten(const KernelAction& kernel);
   // HostView for existing memory, also for work before a free in its stream.
   // Under the platform's mutex.
   void* ViewOf(DevicePtr ptr, std::size_t bytes);
@@ -406,7 +418,9 @@ class SimDevice final : public Device {
   // range is no longer valid. Under mutex_.
   Status CheckCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
                    std::size_t bytes) const;
-  Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
+  Status ExecuteCopy(const CopyAction& copy);
+  // Counts a copy that read `unknown_bytes` bytes that are not stored.
+  void CountRead(const CopyAction& copy, std::uint64_t unknown_bytes) const;
   Status CheckFill(AddressSpace::When when, DevicePtr ptr,
                    std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);

@@ -2,52 +2,17 @@
 // A range that is wrong at the call is an error of the call. A range that is
 // freed by the time the work runs is an illegal address.
 #include <algorithm>
-#include <cstring>
 
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/address_space.h"
+#include "strata/platform/sim/memory/byte_effects.h"
+#include "strata/platform/sim/memory/host_ranges.h"
 
 namespace strata {
 namespace {
 
 using When = AddressSpace::When;
-
-// Calls `visit(bytes, count)` for each piece of a range whose bytes are stored.
-template <class Visit>
-void VisitPieces(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes,
-                 Visit visit) {
-  while (bytes > 0) {
-    const AddressSpace::Piece piece = space.At(ptr);
-    const std::uint64_t count = std::min(piece.count, bytes);
-    if (piece.bytes != nullptr) visit(piece.bytes, count);
-    ptr += count;
-    bytes -= count;
-  }
-}
-
-// Copies `bytes` bytes from `source` to `to`: zeros where none are kept.
-void Read(const AddressSpace& space, DevicePtr source, std::uint64_t bytes,
-          char* to) {
-  while (bytes > 0) {
-    const AddressSpace::Piece piece = space.At(source);
-    const std::uint64_t count = std::min(piece.count, bytes);
-    if (piece.bytes != nullptr) {
-      std::memmove(to, piece.bytes, count);
-    } else {
-      std::memset(to, 0, count);
-    }
-    source += count;
-    to += count;
-    bytes -= count;
-  }
-}
-
-void StoreWords(char* bytes, std::uint64_t count, std::uint64_t pattern) {
-  for (std::uint64_t i = 0; i < count; i += sizeof pattern) {
-    std::memcpy(bytes + i, &pattern, sizeof pattern);
-  }
-}
 
 bool MayCopy(const AddressSpace& space, When when, int device, DevicePtr target,
              DevicePtr source, std::size_t bytes) {
@@ -65,18 +30,32 @@ Status SimDevice::CheckCopy(When when, DevicePtr target, DevicePtr source,
              : Status::kInvalidValue;
 }
 
-Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
-                              std::size_t bytes) {
-  if (!MayCopy(platform_->address_space(), When::kRuns, ordinal_, target,
-               source, bytes)) {
+Status SimDevice::ExecuteCopy(const CopyAction& copy) {
+  const AddressSpace& space = platform_->address_space();
+  if (!MayCopy(space, When::kRuns, ordinal_, copy.target, copy.source,
+               copy.bytes)) {
     return Status::kIllegalAddress;
   }
-  const AddressSpace& space = platform_->address_space();
-  VisitPieces(space, target, bytes, [&](char* to, std::uint64_t count) {
-    Read(space, source, count, to);
-    source += count;
-  });
+  const std::uint64_t unknown_bytes =
+      CopyBytes(space, copy.target, copy.source, copy.bytes);
+  if (copy.reads != nullptr) CountRead(copy, unknown_bytes);
   return Status::kSuccess;
+}
+
+void SimDevice::CountRead(const CopyAction& copy,
+                          std::uint64_t unknown_bytes) const {
+  if (copy.target >= kDeviceWindowBegin) return;
+  const bool from_device = copy.source >= kDeviceWindowBegin;
+  HostRangeKind kind = HostRangeKind::kPinned;
+  if (!from_device) {
+    platform_->host_ranges().Find(copy.source, copy.bytes, &kind, nullptr);
+    if (kind != HostRangeKind::kManaged) return;
+  }
+  copy.reads->all.fetch_add(1, std::memory_order_relaxed);
+  // Where every byte is stored, nothing says who wrote it.
+  if (from_device && caps_.phantom_memory && unknown_bytes == 0) {
+    copy.reads->written.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 Status SimDevice::CheckFill(When when, DevicePtr ptr, std::size_t bytes) const {
@@ -90,9 +69,7 @@ Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
   if (!space.MayFill(When::kRuns, ordinal_, ptr, bytes)) {
     return Status::kIllegalAddress;
   }
-  VisitPieces(space, ptr, bytes, [value](char* at, std::uint64_t count) {
-    std::memset(at, value, count);
-  });
+  FillBytes(space, ptr, value, bytes);
   return Status::kSuccess;
 }
 
@@ -107,13 +84,11 @@ bool SimDevice::MayWork(const WorkRange* ranges, std::size_t count) const {
 Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
                               std::uint64_t pattern) {
   if (!MayWork(ranges, count)) return Status::kIllegalAddress;
+  // Work without ranges stands for a kernel whose memory is not known.
+  if (count == 0 && memory_.kept() != nullptr) memory_.kept()->NoteKernel();
   const AddressSpace& space = platform_->address_space();
   for (const WorkRange* range = ranges; range != ranges + count; ++range) {
-    if (!range->write) continue;
-    VisitPieces(space, range->ptr, range->bytes,
-                [pattern](char* bytes, std::uint64_t size) {
-                  StoreWords(bytes, size, pattern);
-                });
+    if (range->write) FillWords(space, range->ptr, pattern, range->bytes);
   }
   return Status::kSuccess;
 }

@@ -88,7 +88,7 @@ void SimDevice::SubmitNodes(const SimExec& exec) {
     for (const NodeIndex p : node.waits) scheduler_.WaitFor(lane, done[p]);
     if (std::holds_alternative<RecordAction>(node.action)) {
       const Event event = EventOf(node.action);
-      scheduler_.Snapshot(lane, FindEvent(event));
+      NoteRecord(lane, FindEvent(event));
       platform_->captures().ForgetEvent(event);
     } else if (std::holds_alternative<WaitAction>(node.action)) {
       scheduler_.WaitFor(lane, *FindEvent(EventOf(node.action)));
@@ -107,7 +107,7 @@ void SimDevice::SubmitNodes(const SimExec& exec) {
 void SimDevice::RunAction(const GraphAction& action, SimLock* lock) {
   if (sticky_error() != Status::kSuccess) return;
   if (const auto* copy = std::get_if<CopyAction>(&action)) {
-    NoteOutcome(ExecuteCopy(copy->target, copy->source, copy->bytes));
+    NoteOutcome(ExecuteCopy(*copy));
   } else if (const auto* fill = std::get_if<FillAction>(&action)) {
     NoteOutcome(ExecuteFill(fill->ptr, fill->value, fill->bytes));
   } else if (const auto* work = std::get_if<WorkAction>(&action)) {

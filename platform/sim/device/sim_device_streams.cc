@@ -244,13 +244,18 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
     if (capture != nullptr) {
       return platform_->captures().RecordEvent(event, stream);
     }
-    scheduler_.Snapshot(stream, recorded);
-    recorded->recorded_ns = NowNs();
-    recorded->done_ns =
-        recorded->keeps_time ? scheduler_.Watch(recorded->point) : nullptr;
+    NoteRecord(stream, recorded);
     platform_->captures().ForgetEvent(event);
     return Status::kSuccess;
   });
+}
+
+void SimDevice::NoteRecord(const Stream& stream, EventState* event) {
+  scheduler_.Snapshot(stream, event);
+  const bool is_timed = scheduler_.is_timed();
+  event->called_ns = is_timed ? 0 : NowNs();
+  event->worked_ns = is_timed ? NowNs() : scheduler_.WorkedNs(stream);
+  event->done_ns = event->keeps_time ? scheduler_.Watch(event->point) : nullptr;
 }
 
 Status SimDevice::EventQuery(Event event) {

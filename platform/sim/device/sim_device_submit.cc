@@ -3,8 +3,9 @@
 //
 // A device cannot access pageable host memory, so a driver copies through its
 // own memory (cuda_semantics.md H6). A pageable source is read at the call, if
-// the target stores bytes. A copy to pageable memory is complete when the call
-// returns. A captured copy reads and writes pageable memory at each replay.
+// the target stores its bytes. A copy to pageable memory is complete when the
+// call returns. A captured copy reads and writes pageable memory at each
+// replay.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -37,6 +38,12 @@ std::uint64_t CopyCostNs(DevicePtr target, DevicePtr source,
 
 Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
                               std::size_t bytes, Stream stream) {
+  return MemcpyAsync(target, source, bytes, stream, nullptr);
+}
+
+Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
+                              std::size_t bytes, Stream stream,
+                              ReadCounter* reads) {
   CallRecord call;
   call.call = DeviceCall::kMemcpyAsync;
   call.ptr = target;
@@ -50,13 +57,18 @@ Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
     const Status status =
         CheckCopy(WhenSubmitted(capture), target, source, bytes);
     if (status != Status::kSuccess) return status;
+    CopyAction copy;
+    copy.target = target;
+    copy.source = source;
+    copy.bytes = bytes;
+    copy.reads = reads;
     if (capture != nullptr) {
-      return AddNode(capture, stream, CopyCostNs(target, source, bytes),
-                     CopyAction{target, source, bytes, OwnerOfMemory(target),
-                                OwnerOfMemory(source)},
+      copy.target_device = OwnerOfMemory(target);
+      copy.source_device = OwnerOfMemory(source);
+      return AddNode(capture, stream, CopyCostNs(target, source, bytes), copy,
                      seen);
     }
-    return SubmitCopy(target, source, bytes, stream, &lock);
+    return SubmitCopy(copy, stream, &lock);
   });
 }
 
@@ -86,28 +98,29 @@ Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
   });
 }
 
-Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
-                             std::size_t bytes, const Stream& stream,
+bool SimDevice::StoresCopy(DevicePtr target, std::size_t bytes) const {
+  return target < kDeviceWindowBegin || !caps_.phantom_memory ||
+         (memory_.kept() != nullptr && bytes <= KeptBytes::kMostWriteBytes);
+}
+
+Status SimDevice::SubmitCopy(CopyAction copy, const Stream& stream,
                              SimLock* lock) {
   const AddressSpace& space = platform_->address_space();
-  const bool to_pageable = space.IsPageable(target, bytes);
-  const bool keeps = target < kDeviceWindowBegin || !caps_.phantom_memory;
+  const bool to_pageable = space.IsPageable(copy.target, copy.bytes);
+  const std::uint64_t cost_ns =
+      CopyCostNs(copy.target, copy.source, copy.bytes);
   std::shared_ptr<char[]> staged;
   // Work that is complete when the call returns reads the source directly.
-  if (space.IsPageable(source, bytes) && !to_pageable && keeps &&
-      !scheduler_.RunsAtOnce()) {
-    staged.reset(new (std::nothrow) char[bytes]);
+  if (space.IsPageable(copy.source, copy.bytes) && !to_pageable &&
+      StoresCopy(copy.target, copy.bytes) && !scheduler_.RunsAtOnce()) {
+    staged.reset(new (std::nothrow) char[copy.bytes]);
     if (staged == nullptr) return Status::kMemoryAllocation;
-    std::memcpy(staged.get(), reinterpret_cast<const char*>(source), bytes);
+    std::memcpy(staged.get(), reinterpret_cast<const char*>(copy.source),
+                copy.bytes);
+    copy.source = reinterpret_cast<DevicePtr>(staged.get());
   }
   Submit(
-      stream, CopyCostNs(target, source, bytes),
-      [=, this] {
-        const DevicePtr from = staged == nullptr
-                                   ? source
-                                   : reinterpret_cast<DevicePtr>(staged.get());
-        return ExecuteCopy(target, from, bytes);
-      },
+      stream, cost_ns, [this, copy, staged] { return ExecuteCopy(copy); },
       lock);
   if (!to_pageable) return Status::kSuccess;
   scheduler_.AwaitStream(stream, lock);

@@ -7,6 +7,8 @@
 #include "strata/platform/sim/device/fatal.h"
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_device_run.h"
+#include "strata/platform/sim/device/sim_platform.h"
+#include "strata/platform/sim/memory/byte_effects.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
 namespace strata {
@@ -106,6 +108,15 @@ Status SimDevice::LaunchKernel(const Stream& stream,
                    });
 }
 
+void SimDevice::ForgetWritten(const KernelAction& kernel) {
+  for (std::size_t i = 0; i < kernel.count; ++i) {
+    const WorkRange& range = kernel.ranges[i];
+    if (range.write) {
+      ForgetBytes(platform_->address_space(), range.ptr, range.bytes);
+    }
+  }
+}
+
 void SimDevice::RunKernel(const KernelAction& kernel, SimLock* lock) {
   if (!MayWork(kernel.ranges.data(), kernel.count)) {
     NoteOutcome(Status::kIllegalAddress);
@@ -115,7 +126,10 @@ void SimDevice::RunKernel(const KernelAction& kernel, SimLock* lock) {
   for (std::size_t i = 0; i < kernel.count; ++i) {
     views[i] = ViewOf(kernel.ranges[i].ptr, kernel.ranges[i].bytes);
     if (views[i] != nullptr) continue;
-    if (caps_.phantom_memory) return;
+    if (caps_.phantom_memory) {
+      ForgetWritten(kernel);
+      return;
+    }
     SimFatal("the host has no mappings left to show a kernel " +
              std::to_string(kernel.ranges[i].bytes) + " bytes in " +
              "scattered frames (vm.max_map_count)");

@@ -15,6 +15,7 @@
 namespace strata {
 
 class SimGraph;
+struct ReadCounter;
 
 // The access of each device to the memory of an allocation, by device.
 using GraphRights = std::shared_ptr<const std::map<int, Access>>;
@@ -29,6 +30,7 @@ struct CopyAction {
   std::size_t bytes = 0;
   int target_device = -1;
   int source_device = -1;
+  ReadCounter* reads = nullptr;
 };
 struct FillAction {
   DevicePtr ptr = 0;

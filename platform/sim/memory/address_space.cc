@@ -100,9 +100,10 @@ AddressSpace::Piece AddressSpace::At(DevicePtr ptr) const {
   const auto place = Locate(ptr);
   // Host memory is contiguous to the end of its range.
   if (!place) return {reinterpret_cast<char*>(ptr), UINT64_MAX};
-  const FrameStore* store = physical_->device(place->device).store();
+  const DeviceMemory& memory = physical_->device(place->device);
+  const FrameStore* store = memory.store();
   return {store == nullptr ? nullptr : store->at(place->run.offset),
-          place->run.bytes};
+          place->run.bytes, memory.kept(), place->run.offset};
 }
 
 std::vector<FilePart> AddressSpace::PartsOf(DevicePtr ptr,

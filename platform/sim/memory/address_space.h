@@ -9,6 +9,7 @@
 
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/bytes/host_views.h"
+#include "strata/platform/sim/bytes/kept_bytes.h"
 #include "strata/platform/sim/memory/host_ranges.h"
 #include "strata/platform/sim/memory/mapped_memory.h"
 #include "strata/platform/sim/memory/physical_memory.h"
@@ -69,8 +70,10 @@ class AddressSpace {
 
   // Consecutive bytes from an address on.
   struct Piece {
-    char* bytes;  // null if the bytes are not stored
+    char* bytes;  // null if not all bytes are stored
     std::uint64_t count;
+    KeptBytes* kept = nullptr;  // the small writes to the memory, if any
+    std::uint64_t offset = 0;   // of the first byte, for `kept`
   };
   // The first piece of a range that a function above allows.
   Piece At(DevicePtr ptr) const;

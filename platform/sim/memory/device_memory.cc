@@ -30,8 +30,12 @@ std::uint64_t FramesFor(std::uint64_t bytes) {
 }
 
 std::unique_ptr<FrameStore> MakeStore(SimData data, std::uint64_t frames) {
-  if (data == SimData::kPhantom) return nullptr;
+  if (data == SimData::kPhantom || data == SimData::kSmall) return nullptr;
   return std::make_unique<FrameStore>(data, frames * kFrameBytes);
+}
+
+std::unique_ptr<KeptBytes> MakeKept(SimData data) {
+  return data == SimData::kSmall ? std::make_unique<KeptBytes>() : nullptr;
 }
 
 // Calls `visit` for every run of the share's memory.
@@ -57,6 +61,7 @@ DeviceMemory::DeviceMemory(int device, std::uint64_t bytes, SimData data,
                            HostViews* views)
     : frames_(bytes / kFrameBytes),
       store_(MakeStore(data, frames_.frames())),
+      kept_(MakeKept(data)),
       views_(views),
       slices_(WindowBegin(device), kSliceLaneBytes),
       frame_lane_(WindowBegin(device) + kSliceLaneBytes, kFrameLaneBytes),
@@ -142,8 +147,12 @@ std::optional<FrameShare> DeviceMemory::Take(std::uint64_t bytes) {
 void DeviceMemory::Give(const FrameShare& share) {
   const std::uint64_t free_before = frames_.free_frames();
   frames_.Give(share);
-  if (store_ == nullptr) return;
   // The frames are still valid for Locate: nothing was allocated since.
+  if (kept_ != nullptr && !kept_->empty()) {
+    VisitRuns(frames_, share,
+              [this](const PhysicalRun& run) { kept_->Drop(run); });
+  }
+  if (store_ == nullptr) return;
   VisitRuns(frames_, share, [&](PhysicalRun run) {
     store_->Freed(run);
     if (frames_.free_frames() == free_before) return;
@@ -152,6 +161,16 @@ void DeviceMemory::Give(const FrameShare& share) {
     }
     store_->FreeFrames(run);
   });
+}
+
+void DeviceMemory::NoteFresh(const PhysicalRun& run) {
+  if (store_ != nullptr) store_->Fresh(run);
+  if (kept_ != nullptr) kept_->Drop(run);
+}
+
+void DeviceMemory::NoteFreed(const PhysicalRun& run) {
+  if (store_ != nullptr) store_->Freed(run);
+  if (kept_ != nullptr) kept_->Drop(run);
 }
 
 void DeviceMemory::ResetPeakUsedBytes() {

@@ -10,6 +10,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/bytes/frame_store.h"
 #include "strata/platform/sim/bytes/host_views.h"
+#include "strata/platform/sim/bytes/kept_bytes.h"
 #include "strata/platform/sim/memory/address_lane.h"
 #include "strata/platform/sim/memory/frame_table.h"
 #include "strata/platform/sim/memory/recycled_map.h"
@@ -72,15 +73,13 @@ class DeviceMemory {
   // The addresses of memory from TakeFrames are no longer mapped.
   void DropViews(DevicePtr ptr, std::uint64_t bytes);
 
-  // True if the next two functions mark bytes.
-  bool marks() const { return store_ != nullptr && store_->marks(); }
+  // True if the next two functions mark or drop bytes.
+  bool marks() const {
+    return kept_ != nullptr || (store_ != nullptr && store_->marks());
+  }
   // Bytes of frames that stay allocated were allocated again, or freed.
-  void NoteFresh(const PhysicalRun& run) {
-    if (store_ != nullptr) store_->Fresh(run);
-  }
-  void NoteFreed(const PhysicalRun& run) {
-    if (store_ != nullptr) store_->Freed(run);
-  }
+  void NoteFresh(const PhysicalRun& run);
+  void NoteFreed(const PhysicalRun& run);
 
   // Another process allocates memory of the device: `bytes` in whole frames,
   // but at most the free frames. Returns the bytes allocated.
@@ -98,9 +97,11 @@ class DeviceMemory {
   PhysicalRun Locate(const FrameShare& share, std::uint64_t offset) const {
     return frames_.Locate(share, offset);
   }
-  // The stored bytes; null if none are stored.
+  // All bytes; null if not all are stored.
   const FrameStore* store() const { return store_.get(); }
   FrameStore* store() { return store_.get(); }
+  // Small writes; null if all bytes or none are stored.
+  KeptBytes* kept() const { return kept_.get(); }
 
  private:
   using LiveMap = RecycledMap<DevicePtr, LiveAllocation>;
@@ -115,7 +116,8 @@ class DeviceMemory {
   std::optional<LiveAllocation> Remove(DevicePtr ptr);
 
   FrameTable frames_;
-  const std::unique_ptr<FrameStore> store_;  // null: phantom
+  const std::unique_ptr<FrameStore> store_;  // null: not all bytes are stored
+  const std::unique_ptr<KeptBytes> kept_;    // null: all bytes or none are
   std::vector<FrameExtent> external_;        // of other processes
   std::uint64_t external_bytes_ = 0;
   HostViews* const views_;

@@ -18,11 +18,15 @@ int DeviceOfEvent(Event event);
 // The last record of an event: the work before it, and when that was complete.
 struct EventState : StreamSnapshot {
   bool keeps_time = true;
-  std::uint64_t recorded_ns = 0;           // the device's time at the record
+  // Time of the calls at the record; 0 if progress is timed, as its clock
+  // counts them.
+  std::uint64_t called_ns = 0;
+  // Time of the work at the record, and when the work before was complete.
+  std::uint64_t worked_ns = 0;
   std::shared_ptr<std::uint64_t> done_ns;  // null: done at the record
 
   std::uint64_t time_ns() const {
-    return done_ns != nullptr ? *done_ns : recorded_ns;
+    return called_ns + (done_ns != nullptr ? *done_ns : worked_ns);
   }
 };
 

@@ -15,8 +15,10 @@ constexpr std::uint64_t kPatientPolls = 1000;
 }  // namespace
 
 Scheduler::Scheduler(ProgressKind progress, std::uint64_t seed)
-    : progress_(MakeProgress(progress, seed, &streams_, this)),
-      moves_after_calls_(progress_->MovesAfterCalls()) {}
+    : streams_(progress == ProgressKind::kTimed),
+      progress_(MakeProgress(progress, seed, &streams_, this)),
+      moves_after_calls_(progress_->MovesAfterCalls()),
+      is_timed_(progress == ProgressKind::kTimed) {}
 
 void Scheduler::AddStream(const Stream& stream, StreamKind kind) {
   streams_.Add(stream, kind);
@@ -60,7 +62,7 @@ bool Scheduler::IsIn(const StreamSnapshot& snapshot,
 }
 
 std::shared_ptr<std::uint64_t> Scheduler::Watch(const StreamPoint& point) {
-  if (!moves_after_calls_ || streams_.IsDone(point)) return nullptr;
+  if (streams_.IsDone(point)) return nullptr;
   auto done_ns = std::make_shared<std::uint64_t>(0);
   streams_.Find(point)->watches.emplace_back(point.count, done_ns);
   return done_ns;

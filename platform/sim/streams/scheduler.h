@@ -37,7 +37,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
     SimStream& found = streams_.At(stream);
     if (streams_.Begin(&found) && progress_->RunsAtOnce()) {
       // Nothing is queued, so that inline progress allocates nothing.
-      streams_.Pass(&found);
+      streams_.Pass(&found, cost_ns);
       run();
       return;
     }
@@ -71,9 +71,14 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   StreamSnapshot Submitted(const Stream& stream) const;
   // True if the work up to `point` is part of `snapshot`.
   bool IsIn(const StreamSnapshot& snapshot, const StreamPoint& point) const;
-  // The variable that will hold the time at which `point` completes. Null if it
-  // is complete, or if progress is not timed.
+  // The variable that will hold the time at which `point` completes: WorkedNs,
+  // or NowNs if progress is timed. Null if it is complete.
   std::shared_ptr<std::uint64_t> Watch(const StreamPoint& point);
+  // The time that the completed work of the device took, one operation after
+  // another.
+  std::uint64_t WorkedNs(const Stream& stream) const {
+    return streams_.At(stream).on_device->worked_ns;
+  }
   // Work submitted to `stream` from now on starts after `snapshot`.
   void WaitFor(const Stream& stream, const StreamSnapshot& snapshot);
 
@@ -104,6 +109,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   }
   // Number of incomplete operations on `device`, including waits.
   std::uint64_t PendingCount(std::int32_t device) const;
+  bool is_timed() const { return is_timed_; }
   // The time of the platform; 0 unless progress is timed. Acquires no lock.
   std::uint64_t NowNs() const { return progress_->NowNs(); }
 
@@ -116,6 +122,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   mutable StreamSet streams_;  // Last may add an operation for its point
   const std::unique_ptr<ProgressPolicy> progress_;
   const bool moves_after_calls_;
+  const bool is_timed_;
   std::condition_variable completed_;  // an operation ran while threads wait
   int waiters_ = 0;                    // threads that wait for completed_
   int running_ = 0;                    // operations that run now

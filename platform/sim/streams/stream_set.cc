@@ -112,7 +112,7 @@ void StreamSet::PushWait(SimStream* stream, const StreamPoint& point,
     WaitUnlessDone(point);
   }
   if (stream->queue.empty() && waits_.empty()) {
-    Pass(stream);
+    Pass(stream, 0);
   } else {
     Push(stream, 0, nullptr);
   }
@@ -126,12 +126,13 @@ void StreamSet::Complete(SimStream* stream, std::uint64_t now_ns) {
 }
 
 void StreamSet::Pop(SimStream* stream) {
+  stream->on_device->worked_ns += stream->queue.front().cost_ns;
   stream->queue.pop_front();
   ++stream->completed;
   stream->failed_polls = 0;
   auto& watches = stream->watches;
   while (!watches.empty() && watches.front().first <= stream->completed) {
-    *watches.front().second = now_ns_;
+    *watches.front().second = TimeOf(*stream);
     watches.pop_front();
   }
   if (stream->queue.empty()) busy_.erase(stream->key);

@@ -51,8 +51,8 @@ struct SimStream {
   std::uint64_t changed = 0;    // the set's tick when work was last submitted
   VectorClock clock;            // other streams' work before the next operation
   std::deque<Operation> queue;  // submitted and not completed
-  // Variables that receive the time at which a number of operations is
-  // complete, in rising order of the number.
+  // Variables that receive the time (StreamSet::TimeOf) at which a number of
+  // operations is complete, in rising order of the number.
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::uint64_t>>> watches;
   std::uint64_t failed_polls = 0;  // since its last completion
   std::uint64_t priority = 0;      // under seeded progress: higher runs first
@@ -60,12 +60,14 @@ struct SimStream {
   StreamPoint Last() const { return {device, uid, submitted}; }
 };
 
-// The streams of one device to which the legacy rule applies.
+// The streams of one device to which the legacy rule applies, and the time that
+// work took in all of its streams.
 struct DeviceStreams {
   SimStream* legacy = nullptr;
   std::vector<SimStream*> blocking;
   VectorClock retired;  // the work before the work of forgotten streams
   std::uint64_t retired_changed = 0;  // the tick of its last growth
+  std::uint64_t worked_ns = 0;  // sum of the costs of completed operations
 };
 
 // The work submitted to a stream up to some moment, and all work before it.
@@ -88,7 +90,8 @@ struct StreamSnapshot {
 //   stream of the device. A completion visits each busy stream.
 class StreamSet {
  public:
-  StreamSet() = default;
+  // `has_clock`: Complete receives the time of a clock.
+  explicit StreamSet(bool has_clock = false) : has_clock_(has_clock) {}
   StreamSet(const StreamSet&) = delete;
   StreamSet& operator=(const StreamSet&) = delete;
 
@@ -105,9 +108,10 @@ class StreamSet {
   const std::vector<StreamPoint>& waits() const { return waits_; }
   // The operation of the last Begin: complete at once (Pass), or queued (Push).
   // Only a queued operation without `run` can complete others.
-  void Pass(SimStream* stream) {
+  void Pass(SimStream* stream, std::uint64_t cost_ns) {
     ++stream->submitted;
     ++stream->completed;
+    stream->on_device->worked_ns += cost_ns;
   }
   void Push(SimStream* stream, std::uint64_t cost_ns,
             std::function<void(SimLock*)> run);
@@ -118,6 +122,12 @@ class StreamSet {
   // The first operation of the queue is complete at `now_ns`. Also completes
   // operations without `run` that waited for it.
   void Complete(SimStream* stream, std::uint64_t now_ns);
+  // The time of work in `stream`: the time of the last Complete. Without a
+  // clock, the time that the completed work of its device took, one operation
+  // after another.
+  std::uint64_t TimeOf(const SimStream& stream) const {
+    return has_clock_ ? now_ns_ : stream.on_device->worked_ns;
+  }
 
   // All work submitted to `stream` so far, including the work that the legacy
   // rule adds.
@@ -151,6 +161,7 @@ class StreamSet {
   // forgotten stream in a clock has no meaning.
   void SweepClocks();
 
+  const bool has_clock_;
   std::unordered_map<std::uint64_t, std::unique_ptr<SimStream>> streams_;
   mutable SimStream* last_found_ = nullptr;  // an element of streams_, or null
   std::unordered_map<std::int32_t, DeviceStreams> devices_;

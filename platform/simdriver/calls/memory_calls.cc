@@ -1,17 +1,31 @@
 // Memory of the device and of the host, at once, and copies.
 
 #include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/host_reads.h"
 
 namespace strata::simdriver {
 namespace {
 
 DevicePtr ToPtr(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
 
+// Submits a copy, and counts it if it brings bytes to the host.
+Status Submit(SimDevice& device, const Stream& stream, DevicePtr target,
+              DevicePtr source, std::size_t bytes) {
+  if (target >= kDeviceWindowBegin) {
+    return device.MemcpyAsync(target, source, bytes, stream);
+  }
+  ReadCounter* const counter = Reads().Here();
+  const Status status =
+      device.MemcpyAsync(target, source, bytes, stream, counter);
+  Reads().AfterCopy(counter);
+  return status;
+}
+
 CUresult CopyAsync(NullStream null, DevicePtr target, DevicePtr source,
                    std::size_t bytes, CUstream handle) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
     if (bytes == 0) return Status::kSuccess;
-    return device.MemcpyAsync(target, source, bytes, stream);
+    return Submit(device, stream, target, source, bytes);
   });
 }
 
@@ -20,7 +34,7 @@ CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
               std::size_t bytes) {
   return OnStream(null, nullptr, [&](SimDevice& device, const Stream& stream) {
     if (bytes == 0) return Status::kSuccess;
-    const Status status = device.MemcpyAsync(target, source, bytes, stream);
+    const Status status = Submit(device, stream, target, source, bytes);
     return status == Status::kSuccess ? device.StreamSynchronize(stream)
                                       : status;
   });

@@ -144,8 +144,9 @@ CUresult Launch(NullStream null, CUfunction handle, const LaunchShape& shape,
     if (!IsValid(shape)) return Status::kInvalidValue;
     DeviceWork& work = *FindProcess()->platform.work(stream.device);
     if (function->is_work) return Work(work, stream, parameters);
-    // A kernel of the program: a place in the order of its stream.
-    const Status status = work.Enqueue(stream, nullptr, 0, 0, 0);
+    // A kernel of the program: it takes time in its stream.
+    const Status status =
+        work.Enqueue(stream, nullptr, 0, FindProcess()->options.kernel_ns, 0);
     if (status == Status::kSuccess) CountSkippedKernel();
     return status;
   });

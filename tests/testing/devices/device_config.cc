@@ -42,6 +42,7 @@ std::vector<DeviceConfig> SimulatedDevices() {
   return {Simulated("inline", "phantom"),
           Simulated("inline", "backed"),
           Simulated("lazy", "phantom"),
+          Simulated("lazy", "small"),
           Simulated("lazy", "backed"),
           Simulated("lazy", "poison"),
           Seeded(1, "phantom"),

@@ -67,7 +67,13 @@ bool DeviceTest::HasPeers() {
 }
 
 bool DeviceTest::HasBytes() const {
-  return GetParam().options.sim_data != "phantom" || sim_ == nullptr;
+  const std::string& data = GetParam().options.sim_data;
+  return sim_ == nullptr || (data != "phantom" && data != "small");
+}
+
+bool DeviceTest::HasBytesOf(std::size_t bytes) const {
+  return HasBytes() || (GetParam().options.sim_data == "small" &&
+                        bytes <= KeptBytes::kMostWriteBytes);
 }
 
 bool DeviceTest::CanHold() const {

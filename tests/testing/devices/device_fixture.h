@@ -58,6 +58,8 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
   bool HasPeers();
   // True if device memory stores the bytes written to it.
   bool HasBytes() const;
+  // True if device memory stores each write of at most `bytes` bytes.
+  bool HasBytesOf(std::size_t bytes) const;
   // True if long work stays pending until the host waits for it.
   bool CanHold() const;
   // True if polling for completion is enough for work to complete.

@@ -22,6 +22,7 @@ std::uint64_t ResidentBytes(const FrameStore& store) {
 
 TEST(FrameStoreTest, ModesHaveNames) {
   EXPECT_EQ(ParseSimData("phantom"), SimData::kPhantom);
+  EXPECT_EQ(ParseSimData("small"), SimData::kSmall);
   EXPECT_EQ(ParseSimData("backed"), SimData::kBacked);
   EXPECT_EQ(ParseSimData("poison"), SimData::kPoison);
 }

@@ -170,6 +170,35 @@ TEST_F(SimEventsTest, EventsWithoutATimeHaveNoneBetweenThem) {
             Status::kInvalidResourceHandle);
 }
 
+// One piece of work after another, for work that is pending at a record too.
+TEST_F(SimEventsTest, WorkTakesItsTimeBetweenEventsUnderEachProgress) {
+  for (const char* progress : {"inline", "lazy", "seeded", "timed", "manual"}) {
+    Build(progress);
+    const Stream stream = NewStream();
+    Busy(stream, 3'000'000);
+    const Event start = RecordTimed(device(), stream);
+    for (int i = 0; i < 10; ++i) Busy(stream, 500'000);
+    const Event end = RecordTimed(device(), stream);
+    Busy(stream, 9'000'000);
+    ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+    std::int64_t ns = 0;
+    EXPECT_EQ(device().EventElapsed(start, end, &ns), Status::kSuccess);
+    EXPECT_GE(ns, 5'000'000) << progress;
+    EXPECT_LT(ns, 5'100'000) << progress;
+  }
+}
+
+TEST_F(SimEventsTest, WorkOfAnotherDeviceTakesNoTimeHere) {
+  Build("inline");
+  const Stream stream = NewStream();
+  const Event start = RecordTimed(device(), stream);
+  Busy(NewStream(kStreamNonBlocking, 1), 5'000'000);
+  std::int64_t ns = 0;
+  EXPECT_EQ(device().EventElapsed(start, RecordTimed(device(), stream), &ns),
+            Status::kSuccess);
+  EXPECT_LT(ns, 5'000'000);
+}
+
 TEST_F(SimEventsTest, TimedWorkTakesItsTimeBetweenEvents) {
   Build("timed");
   const Stream stream = NewStream();

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "strata/platform/simdriver/libraries/split_color.h"
+
 namespace {
 
 constexpr int kSuccess = 0;
@@ -100,13 +102,17 @@ int ncclCommInitAll(Communicator** comms, int count, const int* devices) {
   return kSuccess;
 }
 
-// The other ranks of the color are unknown: the part is as large as the whole.
-int ncclCommSplit(Communicator* comm, int color, int /*key*/,
-                  Communicator** out, void* /*config*/) {
+// The colors of the other ranks are unknown. PyTorch's color tells the ranks of
+// the part; with another color the part is as large as the whole.
+int ncclCommSplit(Communicator* comm, int color, int key, Communicator** out,
+                  void* /*config*/) {
   if (comm == nullptr || out == nullptr) return kInvalidArgument;
   *out = nullptr;
   if (color == kNoColor) return kSuccess;
-  return Make(out, comm->ranks, comm->rank, comm->device);
+  const int count =
+      strata::simdriver::SizeOfPart(comm->ranks, comm->rank, key, color);
+  return count == 0 ? Make(out, comm->ranks, comm->rank, comm->device)
+                    : Make(out, count, key, comm->device);
 }
 
 int ncclCommShrink(Communicator* comm, int* excluded, int count,

@@ -340,16 +340,9 @@ class HelperTest(Files):
         self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 8), 4)
 
     def test_part_has_the_ranks_of_its_color(self):
-        def tuple_color(ranks):
+        def color_of(ranks):
             """Of new_group: distributed_c10d.py, _process_group_color."""
             return abs(hash(tuple(ranks))) % 2**31
-
-        def fold_color(ranks):
-            """Of split_group: ProcessGroupNCCL.cpp, genNcclSplitColor."""
-            fold = 0
-            for rank in ranks:
-                fold ^= (rank + 0x9e3779b9 + (fold << 6) + (fold >> 2)) % 2**64
-            return abs(ctypes.c_int64(fold).value) % (2**31 - 1)
 
         nccl = ctypes.CDLL(str(HELPERS / "libstrata_sim_nccl.so"))
 
@@ -368,12 +361,24 @@ class HelperTest(Files):
         rows = [range(first, first + 8) for first in range(0, 64, 8)]
         columns = [range(first, 64, 8) for first in range(8)]
         for ranks in [*rows, *columns, range(64), [5], [1, 3, 5]]:
-            for color in tuple_color(ranks), fold_color(ranks):
-                for key, rank in enumerate(ranks):
-                    self.assertEqual(split(rank, color, key), (len(ranks), key), ranks)
+            for key, rank in enumerate(ranks):
+                self.assertEqual(split(rank, color_of(ranks), key), (len(ranks), key), ranks)
         # A color of a program of its own.
         self.assertEqual(split(9, 1, 1), (64, 9))
-        self.assertEqual(split(9, tuple_color([2, 3, 9]), 2), (64, 9))
+        self.assertEqual(split(9, color_of([2, 3, 9]), 2), (64, 9))
+
+    def test_part_has_the_announced_size(self):
+        done = self.run_audited(
+            "import os; os.environ['STRATA_SIM_NCCL_PARTS'] = '2,4'\n"
+            "class UniqueId(ctypes.Structure): _fields_ = [('bytes', ctypes.c_char * 128)]\n"
+            f"nccl = ctypes.CDLL('{HELPERS}/libstrata_sim_nccl.so')\n"
+            "whole, part, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()\n"
+            "nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 0)\n"
+            "for i in range(3):\n"
+            "  nccl.ncclCommSplit(whole, 0, 0, ctypes.byref(part), None)\n"
+            "  nccl.ncclCommCount(part, ctypes.byref(count))\n"
+            "  print(count.value)\n")
+        self.assertEqual(done.stdout, "2\n4\n8\n", done.stderr)
 
     def test_ranks_that_cannot_be_made_leave_none(self):
         done = self.run_audited(

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -50,6 +51,18 @@ int Make(Communicator** out, int ranks, int rank, int device) {
   *made = {ranks, rank, device};
   *out = made;
   return kSuccess;
+}
+
+// The number in STRATA_SIM_NCCL_PARTS for this split of the process: "2,4" for
+// parts of 2 and of 4 ranks. 0 if there is none.
+int AnnouncedSize() {
+  static std::atomic<int> splits{0};
+  const char* at = std::getenv("STRATA_SIM_NCCL_PARTS");
+  for (int split = splits.fetch_add(1); at != nullptr && split > 0; --split) {
+    at = std::strchr(at, ',');
+    if (at != nullptr) ++at;
+  }
+  return at != nullptr ? std::atoi(at) : 0;
 }
 
 int Put(int* out, int value) {
@@ -102,15 +115,17 @@ int ncclCommInitAll(Communicator** comms, int count, const int* devices) {
   return kSuccess;
 }
 
-// The colors of the other ranks are unknown. PyTorch's color tells the ranks of
-// the part; with another color the part is as large as the whole.
+// The colors of the other ranks are unknown. The color of PyTorch's new_group
+// tells the ranks of the part. Otherwise the part has the announced size, or is
+// as large as the whole.
 int ncclCommSplit(Communicator* comm, int color, int key, Communicator** out,
                   void* /*config*/) {
   if (comm == nullptr || out == nullptr) return kInvalidArgument;
   *out = nullptr;
   if (color == kNoColor) return kSuccess;
-  const int count =
+  int count =
       strata::simdriver::SizeOfPart(comm->ranks, comm->rank, key, color);
+  if (count == 0) count = AnnouncedSize();
   return count == 0 ? Make(out, comm->ranks, comm->rank, comm->device)
                     : Make(out, count, key, comm->device);
 }

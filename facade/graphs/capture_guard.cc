@@ -6,6 +6,7 @@
 #include <string>
 
 #include "strata/allocation/error.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -78,12 +79,10 @@ Graph CaptureGuard::End() {
 
 void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   // This thread may capture another stream.
-  CaptureMode mode = CaptureMode::kRelaxed;
-  device_.ThreadExchangeCaptureMode(&mode);
+  const RelaxedCaptureScope relaxed(device_);
   const Status status = device_.GraphDestroy(graph);
   LOG_IF(ERROR, status != Status::kSuccess)
       << "cannot destroy a graph: " << status;
-  device_.ThreadExchangeCaptureMode(&mode);
 }
 
 void CaptureGuard::Finish() noexcept { facade_.Finish(announcement_); }

@@ -31,7 +31,8 @@ CudaWork::CudaWork(const CudaDriver& driver, CudaDevice& device)
   // The constructor may run while the thread captures. During a capture nothing
   // is loaded unless the thread is relaxed (cuda_semantics.md C17).
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  driver_.ThreadExchangeStreamCaptureMode(&mode);
+  loaded_ = ToStatus(driver_.ThreadExchangeStreamCaptureMode(&mode));
+  if (loaded_ != Status::kSuccess) return;
   loaded_ = Load();
   driver_.ThreadExchangeStreamCaptureMode(&mode);
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "strata/platform/simdriver/context.h"
 #include "strata/platform/simdriver/host_reads.h"
 #include "strata/platform/simdriver/process.h"
 #include "strata/platform/simdriver/sim_driver_info.h"
@@ -22,6 +23,27 @@ constexpr std::size_t kReportedPlaces = 10;
 std::atomic<std::uint64_t> g_skipped_kernels{0};
 std::atomic<std::uint64_t> g_unimplemented_calls{0};
 std::atomic<const char*> g_last_unimplemented{nullptr};
+
+std::string StateText(Process& process) {
+  SimPlatform& platform = process.platform;
+  std::string text = platform.LeakReport();
+  for (int ordinal = 0; ordinal < platform.device_count(); ++ordinal) {
+    text += "peak " +
+            std::to_string(platform.sim_device(ordinal).peak_used_bytes()) +
+            "\n";
+  }
+  const Context* const context = CurrentContext();
+  text += "context " +
+          std::to_string(context != nullptr ? OrdinalOf(*context) : -1);
+  // The only way to read the mode is to exchange it.
+  CaptureMode mode = CaptureMode::kRelaxed;
+  SimDevice& device = platform.sim_device(0);
+  if (device.ThreadExchangeCaptureMode(&mode) == Status::kSuccess) {
+    text += ", mode " + std::to_string(static_cast<int>(mode));
+    device.ThreadExchangeCaptureMode(&mode);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -44,6 +66,20 @@ int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
 // Exported under kSimDriverReportName.
 int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
     __attribute__((visibility("default")));
+
+// Exported under kSimDriverStateName.
+int DescribeSimDriverState(char* text,
+                           std::size_t bytes) __asm__("cuStrataSimDriverState")
+    __attribute__((visibility("default")));
+
+int DescribeSimDriverState(char* text, std::size_t bytes) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  const std::string state = StateText(*FindProcess());
+  if (text == nullptr || state.size() >= bytes) return CUDA_ERROR_INVALID_VALUE;
+  *std::copy(state.begin(), state.end(), text) = 0;
+  return CUDA_SUCCESS;
+}
 
 // For the stand-in of the runtime, which counts here, too.
 CUresult CountUnimplemented(const char* name) __asm__(

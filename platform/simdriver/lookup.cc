@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "strata/platform/simdriver/counters.h"
@@ -16,6 +17,8 @@ namespace strata::simdriver {
 
 int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
     STRATA_SIM_EXPORT;
+int DescribeSimDriverState(char* text, std::size_t bytes) __asm__(
+    "cuStrataSimDriverState") STRATA_SIM_EXPORT;
 
 namespace {
 
@@ -47,13 +50,38 @@ struct Row {
   void* function;
 };
 
+// Whether a function of `symbol` may have this exported name: the symbol, or
+// the symbol and a version.
+constexpr bool IsExportOf(std::string_view exported, std::string_view symbol) {
+  if (exported.substr(0, symbol.size()) != symbol) return false;
+  const std::string_view rest = exported.substr(symbol.size());
+  return rest.empty() || (rest.size() == 3 && rest.substr(0, 2) == "_v");
+}
+
+// Each row of the table agrees with cuda.h: the header declares the exported
+// name with the type of the row.
+#define STRATA_SIM_ENTRY(symbol, version, exported, function)             \
+  static_assert(                                                          \
+      std::is_same_v<decltype(&::exported), PFN_##symbol##_v##version> && \
+          IsExportOf(#exported, #symbol),                                 \
+      #exported);
+#define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version,   \
+                                suffix, function)                            \
+  STRATA_SIM_ENTRY(symbol, version, exported, function)                      \
+  static_assert(std::is_same_v<decltype(&::exported##_##suffix),             \
+                               PFN_##symbol##_v##thread_version##_##suffix>, \
+                #exported "_" #suffix);
+#include "strata/platform/simdriver/driver_entries.def"
+#undef STRATA_SIM_STREAM_ENTRY
+#undef STRATA_SIM_ENTRY
+
 template <class Function>
 void* Address(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-// Every function that cudaTypedefs.h knows, and two: cuGraphInstantiate is
-// another function since 12.0, by a macro of cuda.h; the last one is ours.
+// Every function that cudaTypedefs.h knows, and three: cuGraphInstantiate is
+// another function since 12.0, by a macro of cuda.h; the last two are ours.
 const Row* Rows(std::size_t* count) {
   static const Row rows[] = {
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \
@@ -74,6 +102,8 @@ const Row* Rows(std::size_t* count) {
       {"cuGraphInstantiate", 12000, Variant::kLegacy,
        Address(&GraphInstantiateWithFlags)},
       {kSimDriverInfoName, 0, Variant::kLegacy, Address(&DescribeSimDriver)},
+      {kSimDriverStateName, 0, Variant::kLegacy,
+       Address(&DescribeSimDriverState)},
   };
   *count = std::size(rows);
   return rows;

@@ -1,6 +1,7 @@
 #ifndef STRATA_PLATFORM_SIMDRIVER_SIM_DRIVER_INFO_H_
 #define STRATA_PLATFORM_SIMDRIVER_SIM_DRIVER_INFO_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace strata {
@@ -37,6 +38,15 @@ inline constexpr char kSimDriverReportName[] = "cuStrataSimReport";
 // Writes a report in lines, cut to `bytes` bytes with the final null. Returns a
 // CUresult.
 using SimDriverReportFunction = int (*)(char* text, std::uint64_t bytes);
+// The name under which the lookup answers with a SimDriverStateFunction.
+inline constexpr char kSimDriverStateName[] = "cuStrataSimDriverState";
+
+// Writes the state of the driver as text, for tests: per device the memory in
+// use and the objects that were created and not destroyed, then the context and
+// the capture mode of the calling thread. Makes no work of a device proceed.
+//
+// Returns a CUresult: 1 if the text and its final 0 do not fit in `bytes`.
+using SimDriverStateFunction = int (*)(char* text, std::size_t bytes);
 
 }  // namespace strata
 

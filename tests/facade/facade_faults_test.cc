@@ -3,17 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/error.h"
-#include "strata/facade/allocator_facade.h"
 #include "strata/platform/calls/device_call.h"
-#include "strata/tests/facade/facade_fixture.h"
+#include "strata/platform/sim/device/sim_device.h"
+#include "strata/platform/sim/device/sim_platform.h"
+#include "strata/tests/facade/fault_session.h"
 
 namespace strata {
 namespace {
@@ -26,130 +26,42 @@ bool GivesBack(DeviceCall call) {
          call == DeviceCall::kStreamDestroy || call == DeviceCall::kPoolDestroy;
 }
 
-class Session {
- public:
-  Session(const std::string& options, const FaultRule* fault) {
-    PlatformOptions sim;
-    sim.sim_memory_bytes = Mebibytes(64);
-    platform_ = std::make_shared<SimPlatform>(sim);
-    for (Stream& stream : streams_) {
-      EXPECT_EQ(device().StreamCreate(&stream, kStreamNonBlocking),
-                Status::kSuccess);
-    }
-    facade_ =
-        std::make_unique<AllocatorFacade>(Options::Parse(options), platform_);
-    if (fault != nullptr) device().AddFault(*fault);
-  }
-
-  SimDevice& device() { return platform_->sim_device(0); }
-
-  void Run() {
-    const Stream a = streams_[0];
-    const Stream b = streams_[1];
-    AllocationPtr small = Alloc(Request{1000}, a);
-    AllocationPtr large = Alloc(Request{Mebibytes(20)}, a);
-    AllocationPtr aligned = Alloc(Request{1000, 1 << 16}, b);
-    Try([&] { facade_->Wrap(b.handle, 0); });
-    AllocationPtr managed = Alloc(Request{5000}, a, ManagedPlace(0));
-    AllocationPtr pinned = Alloc(Request{5000}, a, PinnedPlace(0));
-    Mark(small, b);
-    Mark(pinned, a);
-    Mark(managed, b);
-    large.reset();
-    // Takes the idle chunk of a, then needs the idle memory of all streams.
-    AllocationPtr taken = Alloc(Request{Mebibytes(20)}, b);
-    AllocationPtr second = Alloc(Request{Mebibytes(20)}, a);
-    taken.reset();
-    second.reset();
-    AllocationPtr most = Alloc(Request{Mebibytes(50)}, a);
-    AllocationPtr impossible = Alloc(Request{Mebibytes(500)}, a);
-    EXPECT_EQ(impossible, nullptr);
-    small.reset();
-    pinned.reset();
-    most.reset();
-    Try([&] { facade_->Release(kPlace); });
-    AllocationPtr late = Alloc(Request{300}, b);
-    Mark(late, a);
-    Try([&] { facade_->StreamDestroyed(b); });
-  }
-
-  // Checks the remains after all blocks are freed.
-  void Finish(const std::string& what, bool device_kept_it) {
-    for (const Place place : facade_->places()) {
-      const Stats stats = facade_->GetStats(place);
-      EXPECT_GE(stats.allocations, met_[static_cast<std::size_t>(place.kind)])
-          << what;
-      EXPECT_EQ(stats.frees, stats.allocations) << what;
-      EXPECT_EQ(stats.in_use_bytes, 0U) << what;
-      facade_->Release(place);
-      EXPECT_EQ(facade_->GetStats(place).reserved_bytes, 0U) << what;
-    }
-    facade_.reset();
-    device().ClearFaults();
-    EXPECT_EQ(platform_.use_count(), 1) << what;
-    for (const Stream& stream : streams_) device().StreamDestroy(stream);
-    if (device_kept_it) return;
-    EXPECT_EQ(platform_->LeakReport(), "") << what;
-  }
-
- private:
-  void Try(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const std::bad_alloc&) {
-    } catch (const DeviceError&) {
-    } catch (const std::invalid_argument&) {  // from Wrap
-    }
-  }
-
-  AllocationPtr Alloc(const Request& request, Stream stream,
-                      Place place = kPlace) {
-    const Stats before = facade_->GetStats(place);
-    AllocationPtr result;
-    Try([&] { result = facade_->Alloc(place, request, stream); });
-    const Stats after = facade_->GetStats(place);
-    met_[static_cast<std::size_t>(place.kind)] += result != nullptr;
-    EXPECT_EQ(after.live_allocations() - before.live_allocations(),
-              result != nullptr);
-    // If the fill of a block failed, the block was allocated and freed.
-    if (facade_->options().alloc_fill_value == -1) {
-      EXPECT_EQ(after.frees, before.frees);
-    }
-    if (result == nullptr) {
-      EXPECT_EQ(after.in_use_bytes, before.in_use_bytes);
-      EXPECT_EQ(after.requested_bytes, before.requested_bytes);
-    }
-    return result;
-  }
-
-  void Mark(const AllocationPtr& allocation, Stream stream) {
-    if (allocation == nullptr) return;
-    Try([&] { facade_->RecordStream(allocation, stream); });
-  }
-
-  std::shared_ptr<SimPlatform> platform_;
-  std::unique_ptr<AllocatorFacade> facade_;
-  Stream streams_[2];
-  std::uint64_t met_[4] = {};  // by PlaceKind
-};
-
-class FacadeFaultsTest : public testing::TestWithParam<const char*> {};
-
-TEST_P(FacadeFaultsTest, ASessionWithoutFaultsIsClean) {
-  Session session(GetParam(), nullptr);
-  session.Run();
-  session.Finish("no fault", false);
+std::shared_ptr<SimPlatform> NewPlatform() {
+  PlatformOptions sim;
+  sim.sim_memory_bytes = Mebibytes(64);
+  return std::make_shared<SimPlatform>(sim);
 }
 
-TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
-  Session plain(GetParam(), nullptr);
-  plain.Run();
-  std::vector<std::uint64_t> counts;
-  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
-    counts.push_back(plain.device().CallCount(static_cast<DeviceCall>(i)));
-  }
-  plain.Finish("no fault", false);
+class FacadeFaultsTest : public testing::TestWithParam<const char*> {
+ protected:
+  using CallCounts = std::vector<std::uint64_t>;
 
+  // Runs a session in which `fault` happens, if it is not null.
+  CallCounts RunSession(const FaultRule* fault) {
+    auto owner = NewPlatform();
+    SimDevice& device = owner->sim_device(0);
+    const std::weak_ptr<SimPlatform> platform = owner;
+    FaultSession session(std::move(owner), GetParam());
+    if (fault != nullptr) device.AddFault(*fault);
+    session.Run();
+    CallCounts counts;
+    for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+      counts.push_back(device.CallCount(static_cast<DeviceCall>(i)));
+    }
+    session.Finish();
+    device.ClearFaults();
+    session.End();
+    if (fault == nullptr || !GivesBack(fault->call)) {
+      EXPECT_EQ(platform.lock()->LeakReport(), "");
+    }
+    return counts;
+  }
+};
+
+TEST_P(FacadeFaultsTest, ASessionWithoutFaultsIsClean) { RunSession(nullptr); }
+
+TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
+  const CallCounts counts = RunSession(nullptr);
   int sessions = 0;
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
     FaultRule rule;
@@ -157,11 +69,9 @@ TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
     if (rule.call == DeviceCall::kStreamCreate)
       continue;  // only the test itself makes this call
     for (rule.nth = 1; rule.nth <= counts[i]; ++rule.nth) {
-      Session session(GetParam(), &rule);
-      session.Run();
-      session.Finish(std::string(DeviceCallName(rule.call)) + " number " +
-                         std::to_string(rule.nth),
-                     GivesBack(rule.call));
+      SCOPED_TRACE(std::string(DeviceCallName(rule.call)) + " number " +
+                   std::to_string(rule.nth));
+      RunSession(&rule);
       ++sessions;
     }
   }

@@ -58,6 +58,11 @@ def prototypes(names):
     return found
 
 
+class UniqueId(ctypes.Structure):
+    """As NCCL passes it: by value."""
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+
+
 class Files(unittest.TestCase):
     """A test with a folder of its own."""
 
@@ -334,11 +339,6 @@ class HelperTest(Files):
     def test_rank_without_peers_knows_its_number(self):
         nccl = ctypes.CDLL(str(HELPERS / "libstrata_sim_nccl.so"))
         whole, part, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
-
-        class UniqueId(ctypes.Structure):
-            """As NCCL passes it: by value."""
-            _fields_ = [("bytes", ctypes.c_char * 128)]
-
         self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 5), 0)
         excluded = (ctypes.c_int * 2)(1, 7)
         self.assertEqual(
@@ -350,6 +350,60 @@ class HelperTest(Files):
             self.assertEqual(number.value, rank)
             nccl.ncclCommDestroy(comm)
         self.assertEqual(nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 8), 4)
+
+    def test_part_has_the_ranks_of_its_color(self):
+        def color_of(ranks):
+            """Of new_group: distributed_c10d.py, _process_group_color."""
+            return abs(hash(tuple(ranks))) % 2**31
+
+        nccl = ctypes.CDLL(str(HELPERS / "libstrata_sim_nccl.so"))
+
+        def split(rank, color, key):
+            """The number of ranks of the part, and the number of the rank in it."""
+            whole, part = ctypes.c_void_p(), ctypes.c_void_p()
+            count, number = ctypes.c_int(), ctypes.c_int()
+            nccl.ncclCommInitRank(ctypes.byref(whole), 64, UniqueId(), rank)
+            self.assertEqual(nccl.ncclCommSplit(whole, color, key, ctypes.byref(part), None), 0)
+            nccl.ncclCommCount(part, ctypes.byref(count))
+            nccl.ncclCommUserRank(part, ctypes.byref(number))
+            nccl.ncclCommDestroy(part)
+            nccl.ncclCommDestroy(whole)
+            return count.value, number.value
+
+        rows = [range(first, first + 8) for first in range(0, 64, 8)]
+        columns = [range(first, 64, 8) for first in range(8)]
+        for ranks in [*rows, *columns, range(64), [5], [1, 3, 5]]:
+            for key, rank in enumerate(ranks):
+                self.assertEqual(split(rank, color_of(ranks), key), (len(ranks), key), ranks)
+        # A color of a program of its own.
+        self.assertEqual(split(9, 1, 1), (64, 9))
+        self.assertEqual(split(9, color_of([2, 3, 9]), 2), (64, 9))
+
+    def test_part_has_the_announced_size(self):
+        done = self.run_audited(
+            "import os; os.environ['STRATA_SIM_NCCL_PARTS'] = '2,4'\n"
+            "class UniqueId(ctypes.Structure): _fields_ = [('bytes', ctypes.c_char * 128)]\n"
+            f"nccl = ctypes.CDLL('{HELPERS}/libstrata_sim_nccl.so')\n"
+            "whole, part, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()\n"
+            "nccl.ncclCommInitRank(ctypes.byref(whole), 8, UniqueId(), 0)\n"
+            "for i in range(3):\n"
+            "  nccl.ncclCommSplit(whole, 0, 0, ctypes.byref(part), None)\n"
+            "  nccl.ncclCommCount(part, ctypes.byref(count))\n"
+            "  print(count.value)\n")
+        self.assertEqual(done.stdout, "2\n4\n8\n", done.stderr)
+
+    def test_ranks_that_cannot_be_made_leave_none(self):
+        done = self.run_audited(
+            "import resource\n"
+            f"nccl = ctypes.CDLL('{HELPERS}/libstrata_sim_nccl.so')\n"
+            "comms = (ctypes.c_void_p * 4000000)()\n"
+            "pages = int(open('/proc/self/statm').read().split()[0])\n"
+            "most = pages * resource.getpagesize() + (64 << 20)\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+            "print(nccl.ncclCommInitAll(comms, len(comms), None), any(comms))\n"
+            "comm = ctypes.c_void_p()\n"
+            "print(nccl.ncclCommInitAll(ctypes.byref(comm), 1, None), comm.value is None)\n")
+        self.assertEqual(done.stdout, "2 False\n0 False\n", done.stderr)
 
     def test_rank_knows_the_current_device(self):
         driver = HELPERS.parent / "libcuda.so.1"

@@ -21,7 +21,7 @@ function(strata_sim_libraries)
   set(folder ${PROJECT_SOURCE_DIR}/platform/simdriver/libraries)
   strata_sim_helper(strata_sim_audit strata_sim_audit "la_*" ${folder}/audit.cc)
   strata_sim_helper(strata_sim_nccl strata_sim_nccl "nccl*" ${folder}/nccl.cc)
-  target_link_libraries(strata_sim_nccl PRIVATE ${CMAKE_DL_LIBS})
+  target_link_libraries(strata_sim_nccl PRIVATE strata_platform_api ${CMAKE_DL_LIBS})
   strata_sim_helper(strata_sim_cudnn strata_sim_cudnn "cudnn*" ${folder}/cudnn.cc)
   strata_sim_helper(strata_sim_nvml strata_sim_nvml "nvml*" ${folder}/nvml.cc
                     ${folder}/../driver_options.cc)

@@ -3,8 +3,11 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+
+#include "strata/platform/simdriver/libraries/split_color.h"
 
 namespace {
 
@@ -48,6 +51,18 @@ int Make(Communicator** out, int ranks, int rank, int device) {
   *made = {ranks, rank, device};
   *out = made;
   return kSuccess;
+}
+
+// The number in STRATA_SIM_NCCL_PARTS for this split of the process: "2,4" for
+// parts of 2 and of 4 ranks. 0 if there is none.
+int AnnouncedSize() {
+  static std::atomic<int> splits{0};
+  const char* at = std::getenv("STRATA_SIM_NCCL_PARTS");
+  for (int split = splits.fetch_add(1); at != nullptr && split > 0; --split) {
+    at = std::strchr(at, ',');
+    if (at != nullptr) ++at;
+  }
+  return at != nullptr ? std::atoi(at) : 0;
 }
 
 int Put(int* out, int value) {
@@ -100,13 +115,19 @@ int ncclCommInitAll(Communicator** comms, int count, const int* devices) {
   return kSuccess;
 }
 
-// The other ranks of the color are unknown: the part is as large as the whole.
-int ncclCommSplit(Communicator* comm, int color, int /*key*/,
-                  Communicator** out, void* /*config*/) {
+// The colors of the other ranks are unknown. The color of PyTorch's new_group
+// tells the ranks of the part. Otherwise the part has the announced size, or is
+// as large as the whole.
+int ncclCommSplit(Communicator* comm, int color, int key, Communicator** out,
+                  void* /*config*/) {
   if (comm == nullptr || out == nullptr) return kInvalidArgument;
   *out = nullptr;
   if (color == kNoColor) return kSuccess;
-  return Make(out, comm->ranks, comm->rank, comm->device);
+  int count =
+      strata::simdriver::SizeOfPart(comm->ranks, comm->rank, key, color);
+  if (count == 0) count = AnnouncedSize();
+  return count == 0 ? Make(out, comm->ranks, comm->rank, comm->device)
+                    : Make(out, count, key, comm->device);
 }
 
 int ncclCommShrink(Communicator* comm, int* excluded, int count,

@@ -62,6 +62,9 @@ std::vector<DeviceConfig> AllDevices() {
   cuda.name = "cuda";
   cuda.options.platform = "cuda";
   configs.push_back(cuda);
+  cuda.name = "cuda_faulted";
+  cuda.faulted = true;
+  configs.push_back(cuda);
   return configs;
 }
 

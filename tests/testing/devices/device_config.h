@@ -21,8 +21,9 @@ struct DeviceConfig {
 
 // The simulated device under each of its policies, with and without bytes.
 std::vector<DeviceConfig> SimulatedDevices();
-// SimulatedDevices(), two devices whose calls fail first, and the CUDA device,
-// whether or not this machine has one.
+// SimulatedDevices(), two devices whose calls fail first, the CUDA device,
+// whether or not this machine has one, and the CUDA device over the stand-in
+// driver, of which each call fails first.
 std::vector<DeviceConfig> AllDevices();
 
 // For INSTANTIATE_TEST_SUITE_P.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "strata/platform/registry.h"
@@ -23,20 +24,29 @@ void KeepContext(const std::shared_ptr<Platform>& platform) {
   platform->device(0).Synchronize();
 }
 
+std::shared_ptr<Platform> MakeFaultingCuda() {
+  if (g_make_faulting_cuda == nullptr) {
+    throw std::runtime_error("the build has no CUDA platform");
+  }
+  return g_make_faulting_cuda();
+}
+
 }  // namespace
 
 void DeviceTest::SetUp() {
-  if (GetParam().faulted) {
+  const bool is_sim = GetParam().options.platform == "sim";
+  if (GetParam().faulted && is_sim) {
     auto faulting = std::make_shared<FaultingPlatform>(GetParam().options);
     sim_ = &faulting->sim();
     platform_ = faulting;
     return;
   }
   try {
-    platform_ = MakePlatform(GetParam().options);
+    platform_ = GetParam().faulted ? MakeFaultingCuda()
+                                   : MakePlatform(GetParam().options);
     KeepContext(platform_);
   } catch (const std::exception& error) {
-    if (GetParam().options.platform == "sim") throw;
+    if (is_sim) throw;
     GTEST_SKIP() << error.what();
   }
   sim_ = dynamic_cast<SimPlatform*>(platform_.get());

@@ -11,14 +11,10 @@
 #include <tuple>
 #include <type_traits>
 
-#include "strata/platform/sim/streams/host_function_scope.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 namespace {
-
-// No entry point returns this status itself.
-constexpr Status kInjected = Status::kUnknown;
 
 // The bytes that an out-parameter points to. Other arguments have none.
 template <class Argument>
@@ -63,50 +59,23 @@ Status FaultingDevice::Try(DeviceCall call,
                            Status (Device::*method)(Parameters...),
                            Arguments... arguments) {
   const HeapFailure::Pause pause;
-  Device& device = sim_;
-  if (faults_ == Faults::kCallersHeap || HostFunctionScope::Active() ||
-      RefusesAll()) {
-    return (device.*method)(arguments...);
+  if (source_ == nullptr || !source_->MayFail()) {
+    return (device_.*method)(arguments...);
   }
-  const std::string before = state_.Snapshot();
-  const std::uint64_t calls_before = sim_.CallCount(call);
-  const std::tuple<OutBytes<Arguments>...> out(
-      OutBytes<Arguments>{arguments}...);
-
-  Inject(call);
-  const Status status = (device.*method)(arguments...);
-  sim_.ClearFaults();
-
-  CheckInjected(call, status, sim_.CallCount(call) != calls_before);
-  const bool unchanged = std::apply(
-      [](const auto&... one) { return (one.Unchanged() && ...); }, out);
-  EXPECT_TRUE(unchanged) << DeviceCallName(call)
-                         << " failed and wrote to an out-parameter";
-  EXPECT_EQ(before, state_.Snapshot())
-      << DeviceCallName(call) << " failed and changed something";
-  return (device.*method)(arguments...);
-}
-
-bool FaultingDevice::RefusesAll() {
-  CaptureMode mode = CaptureMode::kRelaxed;
-  if (sim_.ThreadExchangeCaptureMode(&mode) != Status::kSuccess) return true;
-  EXPECT_EQ(sim_.ThreadExchangeCaptureMode(&mode), Status::kSuccess);
-  return false;
-}
-
-void FaultingDevice::Inject(DeviceCall call) {
-  FaultRule rule;
-  rule.call = call;
-  rule.nth = 1;
-  rule.status = kInjected;
-  sim_.AddFault(rule);
-}
-
-void FaultingDevice::CheckInjected(DeviceCall call, Status status,
-                                   bool counted) {
-  // An entry point that the device lacks is not counted and cannot fail.
-  if (!counted && status == Status::kNotSupported) return;
-  EXPECT_EQ(status, kInjected) << DeviceCallName(call);
+  for (std::uint64_t nth = 1;; ++nth) {
+    const std::string before = source_->Snapshot();
+    const std::tuple<OutBytes<Arguments>...> out(
+        OutBytes<Arguments>{arguments}...);
+    if (!source_->Arm(call, nth)) return (device_.*method)(arguments...);
+    const Status status = (device_.*method)(arguments...);
+    if (!source_->Disarm(call, status)) return status;
+    const bool unchanged = std::apply(
+        [](const auto&... one) { return (one.Unchanged() && ...); }, out);
+    EXPECT_TRUE(unchanged) << DeviceCallName(call)
+                           << " failed and wrote to an out-parameter";
+    EXPECT_EQ(before, source_->Snapshot())
+        << DeviceCallName(call) << " failed and changed something";
+  }
 }
 
 Status FaultingDevice::MemGetInfo(std::size_t* free_bytes,
@@ -402,7 +371,7 @@ Status FaultingDevice::StreamEndCapture(Stream stream, Graph* graph) {
   const Status status = Try(DeviceCall::kStreamEndCapture,
                             &Device::StreamEndCapture, stream, graph);
   CaptureStatus left = CaptureStatus::kNone;
-  if (sim_.StreamIsCapturing(stream, &left) == Status::kSuccess &&
+  if (device_.StreamIsCapturing(stream, &left) == Status::kSuccess &&
       left == CaptureStatus::kNone) {
     state_.EndCapture(stream);
   }

@@ -1,34 +1,50 @@
 #ifndef STRATA_TESTS_TESTING_DEVICES_FAULTING_DEVICE_H_
 #define STRATA_TESTS_TESTING_DEVICES_FAULTING_DEVICE_H_
 
+#include <cstdint>
+#include <string>
+
+#include "strata/platform/calls/device_call.h"
 #include "strata/platform/device.h"
-#include "strata/platform/sim/device/sim_device.h"
 #include "strata/tests/testing/devices/faulted_state.h"
 
 namespace strata {
 
-// Cause of the failures of a FaultingPlatform's calls.
-enum class Faults {
-  kEveryCall,   // each call fails once, before it is made
-  kCallersHeap  // none, even during a HeapFailure of the caller
+// The failures of the calls of one FaultingDevice.
+class FaultSource {
+ public:
+  virtual ~FaultSource() = default;
+
+  // False if the next call must be made as requested only.
+  virtual bool MayFail() = 0;
+  // The state that a failed call must not change, as text.
+  virtual std::string Snapshot() = 0;
+  // Makes the next call, which is `call`, fail at its `nth` step. Returns false
+  // if calls have fewer steps; then none fails.
+  virtual bool Arm(DeviceCall call, std::uint64_t nth) = 0;
+  // After that call: no later call fails. Returns false if the call was made as
+  // requested. Fails the test if a failed call may not return `status`.
+  virtual bool Disarm(DeviceCall call, Status status) = 0;
 };
 
 // A device of FaultingPlatform; see there.
 class FaultingDevice final : public Device {
  public:
-  FaultingDevice(SimDevice* sim, FaultedState* state, Faults faults)
-      : sim_(*sim), state_(*state), faults_(faults) {}
+  // A null source: the calls work even during a HeapFailure of the caller.
+  FaultingDevice(Device* device, FaultedState* state, FaultSource* source)
+      : device_(*device), state_(*state), source_(source) {}
 
-  int ordinal() const override { return sim_.ordinal(); }
-  const Caps& caps() const override { return sim_.caps(); }
+  int ordinal() const override { return device_.ordinal(); }
+  std::uintptr_t identity() const override { return device_.identity(); }
+  const Caps& caps() const override { return device_.caps(); }
 
   Status MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) override;
   Status Synchronize() override;
 
   Status StreamCreate(Stream* stream, unsigned flags) override;
   Status StreamDestroy(Stream stream) override;
-  Stream LegacyStream() override { return sim_.LegacyStream(); }
-  Stream PerThreadStream() override { return sim_.PerThreadStream(); }
+  Stream LegacyStream() override { return device_.LegacyStream(); }
+  Stream PerThreadStream() override { return device_.PerThreadStream(); }
   Status WrapStream(void* handle, Stream* stream) override;
   Status StreamSynchronize(Stream stream) override;
   Status StreamQuery(Stream stream) override;
@@ -133,16 +149,10 @@ class FaultingDevice final : public Device {
   template <class... Parameters, class... Arguments>
   Status Try(DeviceCall call, Status (Device::*method)(Parameters...),
              Arguments... arguments);
-  // True if the device itself would refuse any call.
-  bool RefusesAll();
-  // Makes the call with an injected failure. Returns the status; kSuccess if
-  // the device lacks the entry point.
-  void Inject(DeviceCall call);
-  void CheckInjected(DeviceCall call, Status status, bool counted);
 
-  SimDevice& sim_;
+  Device& device_;
   FaultedState& state_;
-  const Faults faults_;
+  FaultSource* const source_;
 };
 
 }  // namespace strata

@@ -12,6 +12,12 @@
 
 namespace strata {
 
+// Cause of the failures of a FaultingPlatform's calls.
+enum class Faults {
+  kEveryCall,   // each call fails once, before it is made
+  kCallersHeap  // none, even during a HeapFailure of the caller
+};
+
 // Simulated devices in one of two modes. With Faults::kEveryCall, every call
 // fails once before it is made. With Faults::kCallersHeap, every call works
 // although the caller's heap fails, as in a driver.
@@ -42,8 +48,16 @@ class FaultingPlatform final : public Platform {
  private:
   SimPlatform sim_;
   FaultedState state_;
+  std::vector<std::unique_ptr<FaultSource>> sources_;
   std::vector<std::unique_ptr<FaultingDevice>> devices_;
 };
+
+// Makes the CUDA platform over the stand-in driver, of which every call of the
+// driver fails once before it is made (devices/cuda/faulting_cuda.cc). Null if
+// the build has no CUDA platform.
+//
+// Errors: std::runtime_error if the driver is absent or not simulated.
+extern std::shared_ptr<Platform> (*g_make_faulting_cuda)();
 
 }  // namespace strata
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "strata/allocation/decorators/fault_allocator.h"
+#include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/settings/auto_strategy.h"
@@ -483,6 +484,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                   strategy.large_pool_pre_alloc_in_mb);
   CheckFiles(decorators, platform);
   CheckBfcLimits(strategy);
+  DecoratorFactories::Instance().Select(decorators.registered);
   FaultPlan::Parse(decorators.fault);
   if (!decorators.fault.empty() && Strategy() == "cuda_malloc_async") {
     throw std::invalid_argument(

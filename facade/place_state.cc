@@ -144,8 +144,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   context_.place = place_;
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;
-  context_.budget =
-      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.place_services = std::make_shared<SharedServices>();
   context_.meter = std::make_shared<PlaceMeter>();
   if (options_.decorators.guard) {
     context_.guard_reporter = std::make_shared<GuardReporter>(

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "strata/allocation/decorators/shared_services.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/platform/host/clock.h"
 #include "strata/platform/place.h"
@@ -14,10 +16,8 @@
 namespace strata {
 
 class AllocationLog;
-class Budget;
 class CaptureHolds;
 class DeferredFrees;
-class EventSink;
 class GuardReporter;
 class PlaceMeter;
 class Reclaimer;
@@ -52,6 +52,9 @@ struct DecoratorOptions {
   bool observe_blocks = false;
   // The requests to the system that fail, as in fault_allocator.h; "": none.
   std::string fault;
+  // Registered decorators and their options, "quota:most_live=10,other"
+  // (registered/decorator_factories.h); "": none.
+  std::string registered;
   bool exact_peak = false;  // keep the exact peak in use of a place
   // Kind of the lock of a stream: "word"; "biased", which the thread that uses
   // it may own; or "auto", the faster of them on this machine.
@@ -70,16 +73,18 @@ struct DecoratorOptions {
   std::string guard_on_error = "abort";  // or log
 };
 
+// The chains that share a service: those of a place, or of all places of a
+// facade.
+enum class ServiceScope { kPlace, kFacade };
+
 // Objects that the layers of one chain share. Members may be null in a chain
 // built by hand; then a layer makes its own.
 struct ChainContext {
   Place place;
   std::shared_ptr<Platform> platform;
   std::shared_ptr<ChainStream> stream;
-  std::shared_ptr<Budget> budget;         // of the place, for Limit
   std::shared_ptr<PlaceMeter> meter;      // of the place, for exact_peak
   std::shared_ptr<TraceSink> trace_sink;  // of the facade
-  std::shared_ptr<EventSink> event_sink;  // of the facade
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
@@ -87,7 +92,20 @@ struct ChainContext {
   std::uint64_t own_hold = 0;  // order() of the graph pool of this chain
   std::shared_ptr<TimelineTable> timelines;  // of the facade
   std::shared_ptr<DeferredFrees> frees;      // of the place
-  Clock* clock = &Clock::Steady();           // for waits and time stamps
+  std::shared_ptr<SharedServices> place_services;
+  std::shared_ptr<SharedServices> facade_services;
+  Clock* clock = &Clock::Steady();  // for waits and time stamps
+
+  // The Service of `scope`. The first call in the scope makes it from `args`;
+  // in a chain built by hand, each call does.
+  template <class Service, class... Args>
+  std::shared_ptr<Service> Shared(ServiceScope scope, Args&&... args) const {
+    const auto& services =
+        scope == ServiceScope::kPlace ? place_services : facade_services;
+    return services != nullptr
+               ? services->Get<Service>(std::forward<Args>(args)...)
+               : std::make_shared<Service>(std::forward<Args>(args)...);
+  }
 };
 
 }  // namespace strata

@@ -184,7 +184,7 @@ TEST_F(RegisteredDecoratorTest, HasOptionsOfItsOwn) {
               ElementsAre("other", "stat", "aligned"));
 }
 
-const Named::Count* CountOf(const Allocator& layer) {
+const Named::Count* SharedCount(const Allocator& layer) {
   return dynamic_cast<const Named&>(layer).count.get();
 }
 
@@ -193,9 +193,9 @@ TEST_F(RegisteredDecoratorTest, SharesStateWithTheChainsOfItsPlace) {
   context_.place_services = std::make_shared<SharedServices>();
   const auto one = Chain("a");
   const auto other = Chain("a");
-  EXPECT_EQ(CountOf(*one), CountOf(*other));
+  EXPECT_EQ(SharedCount(*one), SharedCount(*other));
   context_.place_services = std::make_shared<SharedServices>();
-  EXPECT_NE(CountOf(*one), CountOf(*Chain("a")));
+  EXPECT_NE(SharedCount(*one), SharedCount(*Chain("a")));
 }
 
 TEST_F(RegisteredDecoratorTest, IsUnknownAfterItsLibraryIsGone) {

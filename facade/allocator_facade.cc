@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "strata/allocation/diagnostics/allocation_log.h"
-#include "strata/allocation/diagnostics/events_allocator.h"
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
@@ -81,13 +80,10 @@ void AllocatorFacade::MakeShared() {
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
+  shared_.facade_services = std::make_shared<SharedServices>();
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
         std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
-  }
-  if (!asked.trace_events_path.empty()) {
-    shared_.event_sink =
-        std::make_shared<EventSink>(asked.trace_events_path, *shared_.clock);
   }
   if (!asked.allocation_log_path.empty()) {
     shared_.allocation_log =

@@ -18,8 +18,8 @@
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
-#include "strata/strategy/virtual_memory/exported_memory.h"
-#include "strata/strategy/virtual_memory/imported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/exported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/imported_memory.h"
 
 namespace strata {
 

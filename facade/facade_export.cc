@@ -11,7 +11,7 @@
 #include "strata/facade/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/place_state.h"
-#include "strata/strategy/virtual_memory/peer_access.h"
+#include "strata/strategy/virtual_memory/sharing/peer_access.h"
 
 namespace strata {
 namespace {

@@ -14,17 +14,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/allocation/decorators/fault_allocator.h"
-#include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/settings/option_aliases.h"
-#include "strata/strategy/bfc/limits.h"
-#include "strata/strategy/bfc/options.h"
-#include "strata/strategy/buddy/buddy_sizes.h"
-#include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
+#include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"
-#include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {
 namespace {
@@ -249,41 +243,6 @@ void CheckStrategy(const char* option, const std::string& strategy,
   throw std::invalid_argument(text);
 }
 
-// Throws if an option allocates more at first than the limit allows.
-void CheckInitialMemory(const Options& options) {
-  const std::uint64_t limit = options.gpu_memory_limit_mb;
-  if (limit == 0) return;
-  const auto refuse = [limit](const char* name, const std::string& value) {
-    throw std::invalid_argument(
-        std::string(name) + "=" + value +
-        " contradicts gpu_memory_limit_mb=" + std::to_string(limit) +
-        ": a chunk cannot be larger than all that may be held");
-  };
-  const auto check = [&](const char* name, std::uint64_t mebibytes) {
-    if (mebibytes > limit) refuse(name, std::to_string(mebibytes));
-  };
-  const StrategyOptions& asked = options.strategy;
-  const std::string strategy = options.Strategy();
-  if (strategy == "naive_best_fit" || strategy == "thread_local") {
-    check("initial_gpu_memory_in_mb", asked.initial_gpu_memory_in_mb);
-    check("reallocate_gpu_memory_in_mb", asked.reallocate_gpu_memory_in_mb);
-  } else if (strategy == "auto_growth" || strategy == kAutoStrategy) {
-    check("auto_growth_chunk_size_in_mb", asked.auto_growth_chunk_size_in_mb);
-    check("small_pool_auto_growth_chunk_size_in_mb",
-          asked.small_pool_auto_growth_chunk_size_in_mb);
-    check("large_pool_auto_growth_chunk_size_in_mb",
-          asked.large_pool_auto_growth_chunk_size_in_mb);
-    check("small_pool_pre_alloc_in_mb", asked.small_pool_pre_alloc_in_mb);
-    check("large_pool_pre_alloc_in_mb", asked.large_pool_pre_alloc_in_mb);
-  } else if (strategy == "cuda_malloc_async" &&
-             asked.cuda_malloc_async_preallocate_bytes != 0 &&
-             (asked.cuda_malloc_async_preallocate_bytes - 1) / Mebibytes(1) >=
-                 limit) {
-    refuse("cuda_malloc_async_preallocate",
-           std::to_string(asked.cuda_malloc_async_preallocate_bytes));
-  }
-}
-
 // Throws if strata_ipc is unknown, or the strategy cannot share memory in that
 // way.
 void CheckIpc(const Options& options) {
@@ -293,12 +252,17 @@ void CheckIpc(const Options& options) {
   }
   const std::string strategy = options.Strategy();
   if (options.ipc == "legacy" &&
-      (strategy == "virtual_memory" || strategy == "cuda_malloc_async")) {
+      (TraitsOf(strategy) & kNoLegacyIpcMemory) != 0) {
     throw std::invalid_argument(
         "strata_ipc=legacy contradicts allocator_strategy=" + strategy +
         "; use auto_growth or auto: cudaIpc handles name memory of cudaMalloc "
         "only");
   }
+}
+
+// The strategy whose limits apply: auto may choose auto_growth.
+std::string LimitedStrategy(const std::string& strategy) {
+  return strategy == kAutoStrategy ? Options().allocator_strategy : strategy;
 }
 
 // Throws if two options of host memory contradict each other.
@@ -420,77 +384,18 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
         std::to_string(alloc_fill_value) +
         ": it means alloc_fill_value=" + std::to_string(kInitByte));
   }
-  CheckBuddyOptions(strategy);
-  CheckInitialMemory(*this);
-  static_cast<void>(decorators.biased_lock());
-  if (strategy.auto_growth_chunk_rule != "graded" &&
-      strategy.auto_growth_chunk_rule != "exact") {
-    throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
-                                strategy.auto_growth_chunk_rule +
-                                "' (known: graded, exact)");
-  }
-  if (!(strategy.auto_growth_give_back_limit >= 0)) {
-    throw std::invalid_argument(
-        "auto_growth_give_back_limit: must not be negative");
-  }
-  if (decorators.retry_alone && decorators.retry_time_ms <= 0) {
-    throw std::invalid_argument(
-        "strata_retry_alone contradicts gpu_allocator_retry_time=" +
-        std::to_string(decorators.retry_time_ms) + ": there is no wait");
-  }
-  if (decorators.exact_peak && !decorators.stat) {
-    throw std::invalid_argument(
-        "strata_exact_peak contradicts strata_stat=false: nothing counts");
-  }
-  if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
-    throw std::invalid_argument(
-        "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
-  }
-  if (strategy.cuda_malloc_async_pool != "own" &&
-      strategy.cuda_malloc_async_pool != "default") {
-    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
-                                strategy.cuda_malloc_async_pool +
-                                "' (known: own, default)");
-  }
-  static_cast<void>(AsyncCachePolicy(strategy));
-  static_cast<void>(VmmPolicy(strategy));
-  ReadBfcOptions(strategy);
-  if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
-    throw std::invalid_argument("pool_rounder: unknown rounder '" +
-                                strategy.pool_rounder +
-                                "' (known: none, pow2)");
-  }
-  constexpr std::uint64_t kMostMebibytes =
-      std::numeric_limits<std::uint64_t>::max() >> 20;
-  const auto check_mebibytes = [](const char* name, std::uint64_t mebibytes) {
-    if (mebibytes > kMostMebibytes) {
-      throw std::invalid_argument(std::string(name) + ": " +
-                                  std::to_string(mebibytes) +
-                                  " MiB is more than can be addressed");
-    }
-  };
-  check_mebibytes("gpu_memory_limit_mb", gpu_memory_limit_mb);
-  check_mebibytes("auto_growth_chunk_size_in_mb",
-                  strategy.auto_growth_chunk_size_in_mb);
-  check_mebibytes("small_pool_size_in_mb", strategy.small_pool_size_in_mb);
-  check_mebibytes("small_pool_auto_growth_chunk_size_in_mb",
-                  strategy.small_pool_auto_growth_chunk_size_in_mb);
-  check_mebibytes("large_pool_auto_growth_chunk_size_in_mb",
-                  strategy.large_pool_auto_growth_chunk_size_in_mb);
-  check_mebibytes("small_pool_pre_alloc_in_mb",
-                  strategy.small_pool_pre_alloc_in_mb);
-  check_mebibytes("large_pool_pre_alloc_in_mb",
-                  strategy.large_pool_pre_alloc_in_mb);
+  CheckStrategyOptions(strategy);
+  CheckDecoratorOptions(decorators);
+  CheckLimit(LimitedStrategy(Strategy()), strategy, gpu_memory_limit_mb);
+  CheckMebibytes("gpu_memory_limit_mb", gpu_memory_limit_mb);
   CheckFiles(decorators, platform);
-  CheckBfcLimits(strategy);
-  FaultPlan::Parse(decorators.fault);
-  if (!decorators.fault.empty() && Strategy() == "cuda_malloc_async") {
+  if (!decorators.fault.empty() &&
+      (TraitsOf(Strategy()) & kPoolsInDriver) != 0) {
     throw std::invalid_argument(
-        "strata_fault contradicts allocator_strategy=cuda_malloc_async: the "
-        "driver's pool makes no request to the system; strata_sim_fault lets "
-        "the driver refuse");
+        "strata_fault contradicts allocator_strategy=" + Strategy() +
+        ": the driver's pool makes no request to the system; strata_sim_fault "
+        "lets the driver refuse");
   }
-  GuardSettings::From(decorators);
 }
 
 std::string Options::Strategy() const { return ResolveStrategy(*this); }

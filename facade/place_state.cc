@@ -26,7 +26,7 @@
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
-#include "strata/strategy/virtual_memory/peer_access.h"
+#include "strata/strategy/virtual_memory/sharing/peer_access.h"
 
 namespace strata {
 namespace {
@@ -46,11 +46,12 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
 // (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`. The flags of auto_growth apply to
-// devices only, and so do the flags of bfc for the size of its memory and the
-// first allocation. A host place has its own limit.
+// The settings of the strategy at `place`.
 StrategyOptions SettingsOf(Place place, const Options& options) {
-  StrategyOptions settings = options.strategy;
+  const bool is_on_device =
+      place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+  StrategyOptions settings =
+      is_on_device ? options.strategy : OnHost(options.strategy);
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
   settings.biased_lock = options.decorators.biased_lock();
   settings.is_managed = options.use_cuda_managed_memory;
@@ -58,21 +59,6 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
     settings.peers = std::make_shared<PeerAccess>(
         Location{Location::Kind::kDevice, place.index});
   }
-  if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
-    return settings;
-  }
-  const StrategyOptions defaults;
-  settings.auto_growth_chunk_size_in_mb = defaults.auto_growth_chunk_size_in_mb;
-  settings.small_pool_size_in_mb = defaults.small_pool_size_in_mb;
-  settings.auto_growth_chunk_rule = defaults.auto_growth_chunk_rule;
-  settings.free_idle_chunk = defaults.free_idle_chunk;
-  settings.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
-  settings.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
-  settings.bfc_allow_growth = defaults.bfc_allow_growth;
-  settings.bfc_two_ended = defaults.bfc_two_ended;
-  settings.bfc_memory_limit_bytes = defaults.bfc_memory_limit_bytes;
-  settings.bfc_memory_fraction = defaults.bfc_memory_fraction;
-  settings.bfc_system_memory_in_mb = defaults.bfc_system_memory_in_mb;
   if (place.kind == PlaceKind::kPinned &&
       options.host.use_auto_growth_pinned_allocator) {
     settings.auto_growth_granule_bytes = kPinnedGranuleBytes;
@@ -85,7 +71,7 @@ HostMemoryOptions HostMemoryOf(const HostOptions& options,
   HostMemoryOptions result;
   // Lock only memory that a pool reuses; for every malloc it would cost too
   // much.
-  result.lock = options.lock_pages && strategy != "direct";
+  result.lock = options.lock_pages && (TraitsOf(strategy) & kHoldsNothing) == 0;
   result.warn_large_fraction = options.warn_large_fraction;
   result.warn_total_fraction = options.warn_total_fraction;
   return result;
@@ -144,8 +130,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   context_.place = place_;
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;
-  context_.budget =
-      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.place_services = std::make_shared<SharedServices>();
   context_.meter = std::make_shared<PlaceMeter>();
   if (options_.decorators.guard) {
     context_.guard_reporter = std::make_shared<GuardReporter>(
@@ -245,9 +230,9 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
                            "visitors before the first allocation");
   }
   if (place_.kind == PlaceKind::kDevice &&
-      strategy_name_.name == "cuda_malloc_async") {
-    throw std::logic_error(ToString(place_) +
-                           ": cuda_malloc_async leaves its memory to the "
+      (TraitsOf(strategy_name_.name) & kPoolsInDriver) != 0) {
+    throw std::logic_error(ToString(place_) + ": " + strategy_name_.name +
+                           " leaves its memory to the "
                            "driver, which does not report its chunks");
   }
   const HostStrategy strategy = StrategyNow(/*has_visitors=*/true);

@@ -13,11 +13,9 @@
 #include <vector>
 
 #include "strata/allocation/chunks/chunk_pool.h"
-#include "strata/allocation/decorators/limit_allocator.h"
 #include "strata/allocation/decorators/stat_allocator.h"
 #include "strata/allocation/diagnostics/allocation_log.h"
 #include "strata/allocation/diagnostics/debug_fill.h"
-#include "strata/allocation/diagnostics/events_allocator.h"
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_error.h"
 #include "strata/allocation/reclaim/reclaimer.h"

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_FACTORY_REGISTRY_H_
 #define STRATA_STRATEGY_FACTORY_REGISTRY_H_
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,18 @@
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
+
+// Properties of a strategy that its place and the options depend on; bits.
+enum StrategyTraits : unsigned {
+  kPlainStrategy = 0,
+  // Holds no freed memory.
+  kHoldsNothing = 1U << 0,
+  // Its memory is in a pool of the driver: the place sees no chunks, and no
+  // request reaches the system.
+  kPoolsInDriver = 1U << 1,
+  // cudaIpcGetMemHandle refuses its memory.
+  kNoLegacyIpcMemory = 1U << 2,
+};
 
 // A strategy's factory, and the place of its registration in the source.
 struct StrategyFactory {
@@ -32,6 +45,11 @@ struct StrategyFactory {
   int line = 0;
   // Graph pools of a place with this strategy use it too.
   bool serves_graphs = false;
+  unsigned traits = kPlainStrategy;  // StrategyTraits
+  // Throws std::invalid_argument if an option takes more memory at once than a
+  // limit in MiB allows. Null: no option can.
+  void (*check_limit)(const StrategyOptions& options,
+                      std::uint64_t limit_mb) = nullptr;
 };
 
 // The priority of the strategies of strategies.def.
@@ -66,8 +84,13 @@ class StrategyFactories {
   std::vector<std::string> Names() const;
   // nullopt if the name is unknown.
   std::optional<StrategyFactory> Find(std::string_view name);
+  // Like Find(), but strategies may still be registered afterwards.
+  std::optional<StrategyFactory> Peek(std::string_view name) const;
 
  private:
+  // Hold mutex_. Null if the name is unknown.
+  const StrategyFactory* Best(std::string_view name) const;
+
   mutable std::mutex mutex_;
   std::vector<StrategyFactory> factories_;  // guarded by mutex_
   bool was_used_ = false;                   // guarded by mutex_

@@ -30,11 +30,12 @@ StrategyFactories& StrategyFactories::Instance() {
   // main.
   static StrategyFactories* const instance = [] {
     auto* factories = new StrategyFactories;
-#define STRATA_STRATEGY(name, Class, shared_by)                   \
-  factories->Register(StrategyFactory{                            \
-      #name, kBuiltInStrategyPriority, &Make##Class,              \
-      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__, \
-      SharedBy::shared_by == SharedBy::stream_and_graphs});
+#define STRATA_STRATEGY(name, Class, shared_by, traits, check_limit) \
+  factories->Register(StrategyFactory{                               \
+      #name, kBuiltInStrategyPriority, &Make##Class,                 \
+      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__,    \
+      SharedBy::shared_by == SharedBy::stream_and_graphs, traits,    \
+      check_limit});
 #include "strata/strategy/strategies.def"
 #undef STRATA_STRATEGY
     static const ForkLock fork_lock(factories->mutex_);
@@ -45,6 +46,18 @@ StrategyFactories& StrategyFactories::Instance() {
 
 std::vector<std::string> StrategyNames() {
   return StrategyFactories::Instance().Names();
+}
+
+unsigned TraitsOf(const std::string& name) {
+  const auto factory = StrategyFactories::Instance().Peek(name);
+  return factory ? factory->traits : unsigned{kPlainStrategy};
+}
+
+void CheckLimit(const std::string& name, const StrategyOptions& options,
+                std::uint64_t limit_mb) {
+  const auto factory = StrategyFactories::Instance().Peek(name);
+  if (limit_mb == 0 || !factory || factory->check_limit == nullptr) return;
+  factory->check_limit(options, limit_mb);
 }
 
 std::string GraphPoolStrategy(const std::string& name) {

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_REGISTRY_H_
 #define STRATA_STRATEGY_REGISTRY_H_
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +20,14 @@ namespace strata {
 // The strategies of this build (strategies.def), then those that the program
 // registered (factory_registry.h).
 std::vector<std::string> StrategyNames();
+
+// The StrategyTraits of a strategy; none if there is no such strategy.
+unsigned TraitsOf(const std::string& name);
+
+// Errors: std::invalid_argument if an option of the strategy takes more memory
+//   at once than the limit in MiB allows; 0: no limit.
+void CheckLimit(const std::string& name, const StrategyOptions& options,
+                std::uint64_t limit_mb);
 
 // The strategy of graph pools at a place with the strategy `name`: `name`
 // itself if it serves graphs, else auto_growth.
@@ -71,7 +80,7 @@ class StrategySource {
 
 // The factories, one per line of strategies.def. For a shared strategy,
 // `stream` stands for all streams and has no uid.
-#define STRATA_STRATEGY(name, Class, shared_by)                               \
+#define STRATA_STRATEGY(name, Class, shared_by, traits, check_limit)          \
   std::shared_ptr<Allocator> Make##Class(std::shared_ptr<ChunkPool> pool,     \
                                          std::shared_ptr<ChainStream> stream, \
                                          const StrategyOptions& options);

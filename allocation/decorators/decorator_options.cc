@@ -3,7 +3,11 @@
 #include <glog/logging.h>
 
 #include <stdexcept>
+#include <string>
 
+#include "strata/allocation/decorators/fault_allocator.h"
+#include "strata/allocation/decorators/registered/decorator_factories.h"
+#include "strata/allocation/guard/guard_settings.h"
 #include "strata/platform/host/processor.h"
 #include "strata/platform/locks/process_barrier.h"
 
@@ -25,6 +29,22 @@ bool DecoratorOptions::biased_lock() const {
            "process, so that no thread can own a lock";
   }
   return is_available;
+}
+
+void CheckDecoratorOptions(const DecoratorOptions& options) {
+  static_cast<void>(options.biased_lock());
+  if (options.retry_alone && options.retry_time_ms <= 0) {
+    throw std::invalid_argument(
+        "strata_retry_alone contradicts gpu_allocator_retry_time=" +
+        std::to_string(options.retry_time_ms) + ": there is no wait");
+  }
+  if (options.exact_peak && !options.stat) {
+    throw std::invalid_argument(
+        "strata_exact_peak contradicts strata_stat=false: nothing counts");
+  }
+  DecoratorFactories::Instance().Select(options.registered);
+  FaultPlan::Parse(options.fault);
+  GuardSettings::From(options);
 }
 
 }  // namespace strata

@@ -95,11 +95,9 @@ std::shared_ptr<Allocator> MakeLimitAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (options.in_use_limit_bytes == 0) return underlying;
-  auto budget = context.budget != nullptr
-                    ? context.budget
-                    : std::make_shared<Budget>(options.in_use_limit_bytes);
-  return std::make_shared<LimitAllocator>(std::move(underlying),
-                                          std::move(budget));
+  return std::make_shared<LimitAllocator>(
+      std::move(underlying),
+      context.Shared<Budget>(ServiceScope::kPlace, options.in_use_limit_bytes));
 }
 
 }  // namespace strata

@@ -10,12 +10,14 @@
 
 namespace strata {
 
-// The decorators of this build, outermost first (decorators.def).
+// The decorators of this build (decorators.def), and those that the program
+// registered, outermost first.
 std::vector<std::string> DecoratorNames();
 
 // Wraps `strategy` in the decorators above a strategy that `options` select.
 //
-// Errors: std::invalid_argument with the name of the wrong option.
+// Errors: std::invalid_argument with the name of the wrong option; also the
+//   exceptions of the factories of registered decorators.
 std::shared_ptr<Allocator> Decorate(std::shared_ptr<Allocator> strategy,
                                     const DecoratorOptions& options,
                                     const ChainContext& context);

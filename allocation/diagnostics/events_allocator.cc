@@ -171,12 +171,10 @@ std::shared_ptr<Allocator> MakeEventsAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (options.trace_events_path.empty()) return underlying;
-  auto sink = context.event_sink != nullptr
-                  ? context.event_sink
-                  : std::make_shared<EventSink>(options.trace_events_path,
-                                                Clock::Steady());
-  return std::make_shared<EventsAllocator>(std::move(underlying),
-                                           std::move(sink));
+  return std::make_shared<EventsAllocator>(
+      std::move(underlying),
+      context.Shared<EventSink>(ServiceScope::kFacade,
+                                options.trace_events_path, *context.clock));
 }
 
 }  // namespace strata

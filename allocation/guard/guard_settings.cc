@@ -24,7 +24,7 @@ bool IsFirst(const char* option, const std::string& value, const char* one,
 
 }  // namespace
 
-GuardSettings GuardSettings::From(const DecoratorOptions& options) {
+GuardSettings GuardSettings::From(const GuardOptions& options) {
   if (options.guard_red_zone_bytes > kMaxRedZoneBytes) {
     throw std::invalid_argument(
         "strata_guard_red_zone: " + HumanBytes(options.guard_red_zone_bytes) +

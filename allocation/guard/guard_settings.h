@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "strata/allocation/decorators/decorator_options.h"
+#include "strata/allocation/guard/guard_options.h"
 
 namespace strata {
 
@@ -12,7 +12,7 @@ namespace strata {
 inline constexpr unsigned char kGuardFrontByte = 0xAB;
 inline constexpr unsigned char kGuardBackByte = 0xBA;
 
-// Options of the Guard layer: DecoratorOptions after the checks.
+// Options of the Guard layer: GuardOptions after the checks.
 struct GuardSettings {
   std::size_t red_zone_bytes = 0;    // on each side; a multiple of 256
   std::size_t quarantine_bytes = 0;  // limit per chain, including zones
@@ -24,7 +24,7 @@ struct GuardSettings {
   bool abort_on_error = false;
 
   // Errors: std::invalid_argument with the names of the wrong options.
-  static GuardSettings From(const DecoratorOptions& options);
+  static GuardSettings From(const GuardOptions& options);
 };
 
 }  // namespace strata

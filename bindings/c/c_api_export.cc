@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "strata/bindings/c/c_api_call.h"
-#include "strata/strategy/virtual_memory/exported_memory.h"
-#include "strata/strategy/virtual_memory/imported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/exported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/imported_memory.h"
 
 struct strata_exported {
   strata::ExportedMemory memory;

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "strata/strategy/registry.h"
+
 namespace strata {
 namespace {
 
@@ -49,7 +51,7 @@ void CheckAliases(const Options& options, bool strategy_was_set) {
     }
   }
   if (options.use_cuda_managed_memory &&
-      ResolveStrategy(options) == "cuda_malloc_async") {
+      (TraitsOf(ResolveStrategy(options)) & kPoolsInDriver) != 0) {
     Contradict("use_cuda_managed_memory",
                first != nullptr ? first->option : in_words,
                "a driver's pool has no managed memory");

@@ -49,6 +49,17 @@ std::size_t AllButSystemMemory(const BfcDeviceMemory& memory) {
 
 }  // namespace
 
+BfcFlags OnHost(const BfcFlags& options) {
+  const BfcFlags defaults;
+  BfcFlags result = options;
+  result.bfc_allow_growth = defaults.bfc_allow_growth;
+  result.bfc_two_ended = defaults.bfc_two_ended;
+  result.bfc_memory_limit_bytes = defaults.bfc_memory_limit_bytes;
+  result.bfc_memory_fraction = defaults.bfc_memory_fraction;
+  result.bfc_system_memory_in_mb = defaults.bfc_system_memory_in_mb;
+  return result;
+}
+
 BfcFraction BfcFraction::Parse(std::string_view text) {
   BfcFraction fraction;
   const std::size_t dash = text.find('-', 1);
@@ -80,7 +91,7 @@ std::size_t MinSystemMemory(std::size_t free_bytes, int compute_major) {
   return Mebibytes(1800);
 }
 
-BfcMemoryLimit ResolveBfcLimit(const StrategyOptions& options,
+BfcMemoryLimit ResolveBfcLimit(const BfcFlags& options,
                                const BfcDeviceMemory& memory) {
   const std::size_t system = Mebibytes(options.bfc_system_memory_in_mb);
   if (system != 0 && system <= memory.free_bytes) {
@@ -107,7 +118,7 @@ BfcMemoryLimit ResolveBfcLimit(const StrategyOptions& options,
           PartOf(memory.total_bytes, fraction.most)};
 }
 
-void CheckBfcLimits(const StrategyOptions& options) {
+void CheckBfcLimits(const BfcFlags& options) {
   const std::uint64_t system_mb = options.bfc_system_memory_in_mb;
   if (system_mb > std::numeric_limits<std::size_t>::max() >> 20) {
     throw std::invalid_argument(
@@ -123,7 +134,7 @@ void CheckBfcLimits(const StrategyOptions& options) {
   }
 }
 
-void CheckBfcLimits(const StrategyOptions& options, const Caps& caps) {
+void CheckBfcLimits(const BfcFlags& options, const Caps& caps) {
   CheckBfcLimits(options);
   if (options.bfc_memory_fraction.empty() ||
       BfcFraction::Parse(options.bfc_memory_fraction).most <= 1) {

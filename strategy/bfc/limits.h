@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "strata/platform/device.h"
-#include "strata/strategy/strategy_options.h"
+#include "strata/strategy/bfc/bfc_flags.h"
 
 namespace strata {
 
@@ -53,19 +53,19 @@ std::size_t MinSystemMemory(std::size_t free_bytes, int compute_major);
 // Model: only managed memory may exceed the device's total.
 // Errors: none; CheckBfcLimits has accepted the options.
 // Source: tf_bfc.md R59 to R61.
-BfcMemoryLimit ResolveBfcLimit(const StrategyOptions& options,
+BfcMemoryLimit ResolveBfcLimit(const BfcFlags& options,
                                const BfcDeviceMemory& memory);
 
 // Errors: std::invalid_argument that names an option with invalid text, or two
 //   options that both set the limit.
-void CheckBfcLimits(const StrategyOptions& options);
+void CheckBfcLimits(const BfcFlags& options);
 
 // CheckBfcLimits for a device: a fraction above 1.0 needs managed memory that
 // may exceed the device's.
 //
 // Errors: std::invalid_argument that names the option and the reason.
 // Source: tf_bfc.md R60.
-void CheckBfcLimits(const StrategyOptions& options, const Caps& caps);
+void CheckBfcLimits(const BfcFlags& options, const Caps& caps);
 
 }  // namespace strata
 

@@ -41,8 +41,7 @@ BfcEndPolicy ReadEnd(const char* option, const std::string& text) {
 }
 
 // The callback for exhausted memory; null if no option asks for one.
-std::function<void(const BfcSnapshot&)> MakeSink(
-    const StrategyOptions& options) {
+std::function<void(const BfcSnapshot&)> MakeSink(const BfcFlags& options) {
   std::vector<std::function<void(const BfcSnapshot&)>> sinks;
   if (!options.bfc_memory_map_prefix.empty()) {
     sinks.push_back(MakeMemoryMapSink(options.bfc_memory_map_prefix));
@@ -127,8 +126,8 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
   memory.is_managed = is_managed;
-  bfc.limit_of = [options, memory](std::size_t free_bytes,
-                                   std::size_t total_bytes) {
+  bfc.limit_of = [options = BfcFlags(options), memory](
+                     std::size_t free_bytes, std::size_t total_bytes) {
     BfcDeviceMemory now = memory;
     now.free_bytes = free_bytes;
     now.total_bytes = total_bytes;

@@ -44,7 +44,7 @@ void CheckFraction(const char* name, double fraction) {
 
 }  // namespace
 
-void CheckBuddyOptions(const StrategyOptions& options) {
+void CheckBuddyOptions(const BuddyOptions& options) {
   CheckFraction("fraction_of_gpu_memory_to_use",
                 options.fraction_of_gpu_memory_to_use);
   CheckFraction("fraction_of_cpu_memory_to_use",
@@ -59,6 +59,13 @@ void CheckBuddyOptions(const StrategyOptions& options) {
                   options.initial_cpu_memory_in_mb)}) {
     static_cast<void>(BytesOfOption(name, mebibytes));
   }
+}
+
+void CheckBuddyLimit(const StrategyOptions& options, std::uint64_t limit_mb) {
+  CheckBelowLimit("initial_gpu_memory_in_mb", options.initial_gpu_memory_in_mb,
+                  limit_mb);
+  CheckBelowLimit("reallocate_gpu_memory_in_mb",
+                  options.reallocate_gpu_memory_in_mb, limit_mb);
 }
 
 std::size_t HostMemoryBytes() {

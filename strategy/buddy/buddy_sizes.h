@@ -13,7 +13,7 @@ namespace strata {
 
 // Errors: std::invalid_argument that names the invalid option of the buddy
 //   strategies.
-void CheckBuddyOptions(const StrategyOptions& options);
+void CheckBuddyOptions(const BuddyOptions& options);
 
 // Bytes of physical memory of the host, as the system reports it.
 std::size_t HostMemoryBytes();

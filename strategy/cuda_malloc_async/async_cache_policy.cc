@@ -5,6 +5,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/size.h"
+#include "strata/strategy/option_bytes.h"
 
 namespace strata {
 namespace {
@@ -33,6 +34,26 @@ std::size_t LargestBin(const StrategyOptions& options) {
 }
 
 }  // namespace
+
+void CheckCudaMallocAsyncOptions(const CudaMallocAsyncOptions& options) {
+  if (!(options.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
+    throw std::invalid_argument(
+        "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
+  }
+  if (options.cuda_malloc_async_pool != "own" &&
+      options.cuda_malloc_async_pool != "default") {
+    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
+                                options.cuda_malloc_async_pool +
+                                "' (known: own, default)");
+  }
+}
+
+void CheckCudaMallocAsyncLimit(const StrategyOptions& options,
+                               std::uint64_t limit_mb) {
+  const std::uint64_t bytes = options.cuda_malloc_async_preallocate_bytes;
+  if (bytes == 0 || (bytes - 1) / Mebibytes(1) < limit_mb) return;
+  RefuseAboveLimit("cuda_malloc_async_preallocate", bytes, limit_mb);
+}
 
 AsyncCachePolicy::AsyncCachePolicy(const StrategyOptions& options)
     : front_(options), largest_bin_bytes_(LargestBin(options)) {}

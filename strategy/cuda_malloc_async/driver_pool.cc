@@ -25,7 +25,7 @@ bool IsFailure(Status status) {
 
 }  // namespace
 
-DriverPool::DriverPool(Device& device, const StrategyOptions& options,
+DriverPool::DriverPool(Device& device, const CudaMallocAsyncOptions& options,
                        std::size_t limit_bytes, const char* limit_flag)
     : device_(device),
       use_default_pool_(options.cuda_malloc_async_pool == "default"),

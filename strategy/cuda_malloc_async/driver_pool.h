@@ -16,7 +16,7 @@
 #include "strata/platform/device.h"
 #include "strata/platform/function_ref.h"
 #include "strata/platform/locks/spin_lock.h"
-#include "strata/strategy/strategy_options.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
 
 namespace strata {
 
@@ -46,7 +46,7 @@ class DriverPool final : public DriverHeld {
   // Makes no device call. `limit_bytes` bounds the reserved bytes of an own
   // pool; 0: no limit. `limit_flag` is the flag that failures name:
   // Failure::limit_flag.
-  DriverPool(Device& device, const StrategyOptions& options,
+  DriverPool(Device& device, const CudaMallocAsyncOptions& options,
              std::size_t limit_bytes, const char* limit_flag = "");
   ~DriverPool() override;
 

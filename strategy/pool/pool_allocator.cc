@@ -49,9 +49,13 @@ std::size_t SystemBytes(const Block& block) {
 
 }  // namespace
 
+void CheckPoolOptions(const PoolOptions& options) {
+  static_cast<void>(IsPow2(options.pool_rounder));
+}
+
 PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
-                             const StrategyOptions& options)
+                             const PoolOptions& options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
       to_power_of_two_(IsPow2(options.pool_rounder)),
       auto_resize_(options.pool_auto_resize),

@@ -11,9 +11,9 @@
 #include "strata/allocation/hit/usage.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/strategy/blocks/exact_index.h"
+#include "strata/strategy/pool/options.h"
 #include "strata/strategy/pool/wait_rounds.h"
 #include "strata/strategy/pooling_strategy.h"
-#include "strata/strategy/strategy_options.h"
 
 namespace strata {
 
@@ -43,7 +43,7 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   // Errors: std::invalid_argument if `options` name no rounder.
   PoolAllocator(std::shared_ptr<ChunkPool> pool,
                 std::shared_ptr<ChainStream> stream,
-                const StrategyOptions& options);
+                const PoolOptions& options);
   ~PoolAllocator() override;
 
   Allocation* TryAllocate(const Request& request,

@@ -14,10 +14,10 @@
 #include "strata/strategy/blocks/block_chain.h"
 #include "strata/strategy/blocks/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
-#include "strata/strategy/virtual_memory/exported_memory.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"
 #include "strata/strategy/virtual_memory/pages.h"
-#include "strata/strategy/virtual_memory/peer_access.h"
+#include "strata/strategy/virtual_memory/sharing/exported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/peer_access.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {

@@ -54,7 +54,7 @@ std::size_t ParseDial(const std::string& text) {
 
 }  // namespace
 
-VmmPolicy::VmmPolicy(const StrategyOptions& options)
+VmmPolicy::VmmPolicy(const VirtualMemoryOptions& options)
     : most_handle_bytes_(vmm::WholePages(options.vmm_handle_max_bytes)),
       most_address_bytes_(options.vmm_reserve_bytes),
       may_alias_(options.vmm_alias) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "strata/allocation/size.h"
-#include "strata/strategy/strategy_options.h"
+#include "strata/strategy/virtual_memory/options.h"
 
 namespace strata {
 
@@ -20,7 +20,7 @@ class VmmPolicy {
   static constexpr std::size_t kSmallLimitBytes = std::size_t{256} << 10;
 
   // Errors: std::invalid_argument that names the invalid option.
-  explicit VmmPolicy(const StrategyOptions& options);
+  explicit VmmPolicy(const VirtualMemoryOptions& options);
 
   // The largest handle to create while the place can grow by `room` bytes.
   std::size_t HandleBytes(std::size_t room) const;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/tests/contract/contract_cases.h"
 #include "strata/tests/testing/layers/test_place.h"
 
@@ -36,14 +37,17 @@ struct Subject {
   // one.
   const Allocator& Counter() const {
     const Allocator* layer = top.get();
-    for (std::string name = layer->name();
-         name == "trace" || name == "events" || name == "log" ||
-         name == "observe" || name == "retry" || name == "cuda_graph" ||
-         name == "stream_safe" || name == "aligned" || name == "direct";
-         name = layer->name()) {
-      layer = layer->underlying();
-    }
+    while (ForwardsStats(layer->name())) layer = layer->underlying();
     return *layer;
+  }
+
+  static bool ForwardsStats(const std::string& layer) {
+    for (const char* name :
+         {"trace", "events", "log", "observe", "retry", "cuda_graph",
+          "stream_safe", "aligned", "direct"}) {
+      if (layer == name) return true;
+    }
+    return DecoratorFactories::Instance().Has(layer);
   }
 
   TestPlace place;

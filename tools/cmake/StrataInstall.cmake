@@ -16,6 +16,18 @@ foreach(layer platform allocation strategy facade tensor bindings)
     PATTERN "simdriver" EXCLUDE)
 endforeach()
 
+# The contract suite as sources: the project that tests a strategy compiles them
+# with its own GoogleTest.
+set(STRATA_CONTRACT_TESTS_FOLDER ${CMAKE_INSTALL_DATADIR}/strata/contract_tests)
+foreach(source contract/contract_cases.h contract/contract_fixture.h contract/contract_test.cc
+               contract/contract_threads_test.cc testing/layers/live_ranges.h
+               testing/layers/pool_place.cc testing/layers/pool_place.h
+               testing/layers/test_place.cc testing/layers/test_place.h)
+  cmake_path(GET source PARENT_PATH folder)
+  install(FILES tests/${source}
+          DESTINATION ${STRATA_CONTRACT_TESTS_FOLDER}/strata/tests/${folder})
+endforeach()
+
 # <strata.h> for C programs: the C ABI without a folder, and at its earlier path.
 configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @ONLY)
 foreach(folder . strata/facade)
@@ -37,7 +49,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Strata)
 install(EXPORT StrataTargets NAMESPACE strata:: DESTINATION ${package_folder})
 configure_package_config_file(
   tools/cmake/StrataConfig.cmake.in ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake
-  INSTALL_DESTINATION ${package_folder})
+  INSTALL_DESTINATION ${package_folder} PATH_VARS STRATA_CONTRACT_TESTS_FOLDER)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/package/StrataConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
@@ -101,6 +103,24 @@ Json FlagsJson() {
   return flags;
 }
 
+// The decorators that this program registered.
+Json RegisteredJson() {
+  Json registered = Json::array();
+  for (const DecoratorFactory& factory : DecoratorFactories::Instance().All()) {
+    Json options = Json::array();
+    for (const DecoratorOption& option : factory.options) {
+      options.push_back({{"name", option.name},
+                         {"type", option.type},
+                         {"default", option.default_value},
+                         {"help", option.help}});
+    }
+    registered.push_back({{"name", factory.name},
+                          {"position", ToString(factory.position)},
+                          {"options", std::move(options)}});
+  }
+  return registered;
+}
+
 Json InfoJson(AllocatorFacade& facade, const Options& options) {
   Json info;
   info["platforms"] = PlatformNames();
@@ -112,6 +132,7 @@ Json InfoJson(AllocatorFacade& facade, const Options& options) {
   info["strategies"] = StrategyNames();
   info["strategies"].push_back(kAutoStrategy);
   info["decorators"] = DecoratorNames();
+  info["registered_decorators"] = RegisteredJson();
   info["chains"] = Json::object();
   for (const Place place : facade.places()) {
     info["chains"][ToString(place)] = facade.Layers(place);
@@ -162,6 +183,22 @@ std::string Wrapped(std::string_view text, const std::string& indent) {
   return result;
 }
 
+std::string RegisteredText(const Json& registered) {
+  std::string text;
+  if (!registered.empty()) text = "\nfor --strata_decorators:\n";
+  for (const Json& decorator : registered) {
+    text += "  " + decorator["name"].get<std::string>() + ", " +
+            decorator["position"].get<std::string>() + "\n";
+    for (const Json& option : decorator["options"]) {
+      text += "    " + option["name"].get<std::string>() + " (" +
+              option["type"].get<std::string>() + ", default: '" +
+              option["default"].get<std::string>() + "')\n" +
+              Wrapped(option["help"].get<std::string>(), "      ");
+    }
+  }
+  return text;
+}
+
 std::string InfoText(const Json& info) {
   std::string text = "platforms:  " + Joined(info["platforms"], ", ") +
                      "\nstrategies: " + Joined(info["strategies"], ", ") +
@@ -189,6 +226,7 @@ std::string InfoText(const Json& info) {
   }
   text +=
       "\nlock of a stream: " + info["stream_lock"].get<std::string>() + "\n";
+  text += RegisteredText(info["registered_decorators"]);
   text += "\nflags:\n";
   for (const Json& flag : info["flags"]) {
     text += "  --" + flag["name"].get<std::string>() + " (" +

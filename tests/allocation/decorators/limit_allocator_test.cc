@@ -70,7 +70,7 @@ TEST_F(LimitAllocatorTest, ChainsOfAPlaceShareTheBudget) {
   DecoratorOptions options = NoDecorators();
   options.in_use_limit_bytes = Mebibytes(10);
   ChainContext context;
-  context.budget = budget_;
+  context.place_services = std::make_shared<SharedServices>();
   const auto one = Decorate(place_.pool(), options, context);
   const auto other = Decorate(place_.pool(), options, context);
   const AllocationPtr live = one->Allocate(Mebibytes(6));

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {
@@ -19,6 +21,15 @@ using testing::HasSubstr;
 std::string RefusalOf(const std::string& text) {
   return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
 }
+
+std::shared_ptr<Allocator> MakeUnchanged(std::shared_ptr<Allocator> below,
+                                         const DecoratorSettings& /*settings*/,
+                                         const ChainContext& /*context*/) {
+  return below;
+}
+
+STRATA_REGISTER_DECORATOR("unchanged", Above("stat"), &MakeUnchanged,
+                          {"warn", "Bool", "false", "No effect."});
 
 // A value that is valid for the option and differs from its default.
 std::string OtherValue(const OptionInfo& option) {
@@ -42,6 +53,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name.starts_with("strata_vmm_") && type == "Bytes") return "8388608";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
+  if (name == "strata_decorators") return "unchanged:warn=true";
   if (name == "strata_front_cache") return "speed";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
@@ -386,6 +398,11 @@ TEST(OptionsTest, ChecksTheLimitsOfBfc) {
 
 TEST(OptionsTest, ChecksTheFaultPlan) {
   EXPECT_THAT(RefusalOf("strata_fault=sometimes"), HasSubstr("sometimes"));
+}
+
+TEST(OptionsTest, ChecksTheRegisteredDecorators) {
+  EXPECT_THAT(RefusalOf("strata_decorators=unchanged:warn=perhaps"),
+              HasSubstr("strata_decorators: unchanged: warn: 'perhaps'"));
 }
 
 TEST(OptionsTest, NumbersKeepEveryDigit) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
@@ -73,6 +74,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   if (name == "events") options.trace_events_path = path;
   if (name == "log") options.allocation_log_path = path;
   if (name == "fault") options.fault = "nth=1000000000";
+  if (DecoratorFactories::Instance().Has(name)) options.registered = name;
   return options;
 }
 

@@ -1,5 +1,5 @@
-#ifndef STRATA_STRATEGY_VIRTUAL_MEMORY_IMPORTED_MEMORY_H_
-#define STRATA_STRATEGY_VIRTUAL_MEMORY_IMPORTED_MEMORY_H_
+#ifndef STRATA_STRATEGY_VIRTUAL_MEMORY_SHARING_IMPORTED_MEMORY_H_
+#define STRATA_STRATEGY_VIRTUAL_MEMORY_SHARING_IMPORTED_MEMORY_H_
 
 #include <cstddef>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/platform/device.h"
-#include "strata/strategy/virtual_memory/exported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/exported_memory.h"
 
 namespace strata {
 
@@ -61,4 +61,4 @@ class ImportedMemory {
 
 }  // namespace strata
 
-#endif  // STRATA_STRATEGY_VIRTUAL_MEMORY_IMPORTED_MEMORY_H_
+#endif  // STRATA_STRATEGY_VIRTUAL_MEMORY_SHARING_IMPORTED_MEMORY_H_

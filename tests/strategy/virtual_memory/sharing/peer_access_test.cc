@@ -1,6 +1,6 @@
 // Threads that enable one peer at once.
 
-#include "strata/strategy/virtual_memory/peer_access.h"
+#include "strata/strategy/virtual_memory/sharing/peer_access.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strata/strategy/virtual_memory/exported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/exported_memory.h"
 
 #include <unistd.h>
 

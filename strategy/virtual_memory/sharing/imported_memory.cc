@@ -1,4 +1,4 @@
-#include "strata/strategy/virtual_memory/imported_memory.h"
+#include "strata/strategy/virtual_memory/sharing/imported_memory.h"
 
 #include <glog/logging.h>
 
@@ -14,7 +14,7 @@ namespace strata {
 namespace {
 
 // More does not fit into the address space.
-constexpr std::size_t kMostBytes = std::size_t{1} << 47;
+constexpr std::size_t kMostHandleSum = std::size_t{1} << 47;
 
 // "piece 2 of 3", for the piece of index 1.
 std::string NameOf(std::size_t index, const std::vector<SharedPiece>& pieces) {
@@ -39,7 +39,7 @@ void CheckPieces(const std::vector<SharedPiece>& pieces) {
         piece.bytes > piece.handle_bytes - piece.offset ||
         (!is_first && piece.offset != 0) ||
         (!is_last && piece.offset + piece.bytes != piece.handle_bytes) ||
-        piece.handle_bytes > kMostBytes - handle_bytes) {
+        piece.handle_bytes > kMostHandleSum - handle_bytes) {
       throw std::invalid_argument("Import: " + NameOf(i, pieces) +
                                   " is not in the list of an export");
     }

@@ -1,4 +1,4 @@
-#include "strata/strategy/virtual_memory/peer_access.h"
+#include "strata/strategy/virtual_memory/sharing/peer_access.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,42 @@
+#ifndef STRATA_ALLOCATION_DECORATORS_SHARED_SERVICES_H_
+#define STRATA_ALLOCATION_DECORATORS_SHARED_SERVICES_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <typeindex>
+#include <utility>
+
+#include "strata/platform/require_cxx20.h"
+
+namespace strata {
+
+// State that the layers of a place or of a facade share: one object per type.
+//
+// Model: the first Get() of a type makes the object. It lives until this object
+//   and all layers that hold it are gone.
+// Errors: Get() throws the exceptions of the constructor, and nothing changes.
+// Threads: any thread. A lock is held while a constructor runs, so a
+//   constructor makes no device call and does not call Get().
+class SharedServices {
+ public:
+  template <class Service, class... Args>
+  std::shared_ptr<Service> Get(Args&&... args) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = services_.find(typeid(Service));
+    if (found != services_.end()) {
+      return std::static_pointer_cast<Service>(found->second);
+    }
+    auto service = std::make_shared<Service>(std::forward<Args>(args)...);
+    services_.emplace(typeid(Service), service);
+    return service;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::type_index, std::shared_ptr<void>> services_;  // by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_DECORATORS_SHARED_SERVICES_H_

@@ -1,0 +1,60 @@
+#include "strata/strategy/auto_growth/options.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/strategy/option_bytes.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+void CheckAutoGrowthOptions(const AutoGrowthOptions& options) {
+  const std::string& rule = options.auto_growth_chunk_rule;
+  if (rule != "graded" && rule != "exact") {
+    throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
+                                rule + "' (known: graded, exact)");
+  }
+  if (!(options.auto_growth_give_back_limit >= 0)) {
+    throw std::invalid_argument(
+        "auto_growth_give_back_limit: must not be negative");
+  }
+  CheckMebibytes("auto_growth_chunk_size_in_mb",
+                 options.auto_growth_chunk_size_in_mb);
+  CheckMebibytes("small_pool_size_in_mb", options.small_pool_size_in_mb);
+  CheckMebibytes("small_pool_auto_growth_chunk_size_in_mb",
+                 options.small_pool_auto_growth_chunk_size_in_mb);
+  CheckMebibytes("large_pool_auto_growth_chunk_size_in_mb",
+                 options.large_pool_auto_growth_chunk_size_in_mb);
+  CheckMebibytes("small_pool_pre_alloc_in_mb",
+                 options.small_pool_pre_alloc_in_mb);
+  CheckMebibytes("large_pool_pre_alloc_in_mb",
+                 options.large_pool_pre_alloc_in_mb);
+}
+
+void CheckAutoGrowthLimit(const StrategyOptions& options,
+                          std::uint64_t limit_mb) {
+  CheckBelowLimit("auto_growth_chunk_size_in_mb",
+                  options.auto_growth_chunk_size_in_mb, limit_mb);
+  CheckBelowLimit("small_pool_auto_growth_chunk_size_in_mb",
+                  options.small_pool_auto_growth_chunk_size_in_mb, limit_mb);
+  CheckBelowLimit("large_pool_auto_growth_chunk_size_in_mb",
+                  options.large_pool_auto_growth_chunk_size_in_mb, limit_mb);
+  CheckBelowLimit("small_pool_pre_alloc_in_mb",
+                  options.small_pool_pre_alloc_in_mb, limit_mb);
+  CheckBelowLimit("large_pool_pre_alloc_in_mb",
+                  options.large_pool_pre_alloc_in_mb, limit_mb);
+}
+
+AutoGrowthOptions OnHost(const AutoGrowthOptions& options) {
+  const AutoGrowthOptions defaults;
+  AutoGrowthOptions result = options;
+  result.auto_growth_chunk_size_in_mb = defaults.auto_growth_chunk_size_in_mb;
+  result.small_pool_size_in_mb = defaults.small_pool_size_in_mb;
+  result.auto_growth_chunk_rule = defaults.auto_growth_chunk_rule;
+  result.free_idle_chunk = defaults.free_idle_chunk;
+  result.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
+  result.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
+  return result;
+}
+
+}  // namespace strata

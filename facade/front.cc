@@ -1,7 +1,6 @@
 #include "strata/facade/front.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <mutex>
 #include <string_view>
@@ -18,24 +17,15 @@ StatAllocator* FindStat(Allocator* layer) {
   return static_cast<StatAllocator*>(layer);
 }
 
-// The fronts where the calling thread is at home (Front::IsHome): a few, each
-// in the entry that its address selects.
-using Homes = std::array<const Front*, 8>;
-[[gnu::tls_model("initial-exec")]] thread_local constinit Homes t_homes{};
-
-const Front*& HomeFor(const Front* front) {
-  const auto address = reinterpret_cast<std::uintptr_t>(front);
-  return t_homes[(address >> 10) % t_homes.size()];
-}
-
 // The counters of a hit, under one lock. The Stat layer shares those of the hit
 // path. Without a hit path the front counts separately, because upper layers
 // may hold back frees.
 HitState& StateOf(StatAllocator* stat, HitPath* hit_path,
-                  std::optional<LastingHitState>& own, bool biased_lock) {
+                  std::unique_ptr<HitState>& own, bool biased_lock) {
   if (hit_path != nullptr && stat != nullptr) return stat->hit_state();
   HitState* const state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
-  return state != nullptr ? *state : *own.emplace(biased_lock);
+  return state != nullptr ? *state
+                          : *(own = std::make_unique<HitState>(biased_lock));
 }
 
 }  // namespace
@@ -52,12 +42,10 @@ Front::Front(std::shared_ptr<PlaceState> state,
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
       role_(role),
-      may_wait_(hit_path_ != nullptr && hit_path_->takes_all() &&
-                hit_path_->hit_lock() != nullptr),
+      takes_remote_frees_(hit_path_ != nullptr && hit_path_->takes_all() &&
+                          hit_path_->hit_lock() != nullptr),
       hit_(StateOf(stat_, hit_path_, own_,
                    state_->decorator_options().biased_lock())),
-      retry_place_(retry_.place()),
-      plain_place_(retry_place_),
       remote_frees_(*this, state_->decorator_options().biased_lock()) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
@@ -65,18 +53,19 @@ Front::Front(std::shared_ptr<PlaceState> state,
 
 void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
-  const ChainLock::Guard guard(hit_.lock);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
   const bool is_plain = fill == nullptr && hit_path_ != nullptr && !orphan_ &&
                         (stat_ == nullptr || stat_->counts_plainly());
   hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
-  if (!is_plain) CloseToFrees();
+  if (is_plain) {
+    OpenToFrees();
+  } else {
+    hit_.lock.Close();
+  }
 }
 
-[[gnu::noinline, gnu::aligned(64)]] Allocation* Front::AllocInTurn(
-    std::size_t bytes) {
-  HitState& hit = hit_;
-  if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) return AllocContended(bytes);
-  return AllocWith<ChainLock::AsOwner>(hit, bytes);
+void Front::OpenToFrees() noexcept {
+  if (takes_remote_frees_) hit_.lock.Open(remote_frees_);
 }
 
 Allocation* Front::AllocFirst(std::size_t bytes) {
@@ -85,8 +74,30 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
-  ChainLock::AsLocked::Take(hit_.lock);
-  return AllocWith<ChainLock::AsLocked>(hit_, bytes);
+  hit_.lock.lock();
+  return AllocLocked(hit_, bytes);
+}
+
+[[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
+                                                    std::size_t bytes) {
+  Block* block = hit.lock.TakeIn() ? hit.cache.Take(bytes) : nullptr;
+  if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
+  if (block == nullptr) [[unlikely]] {
+    hit.lock.unlock();
+    return AllocSlowly(bytes);
+  }
+  Start(hit, block, bytes);
+  hit.counts.RaisePeak();
+  hit.lock.unlock();
+  return block->allocation();
+}
+
+[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
+                                                     Block* block) noexcept {
+  hit.lock.TakeIn();
+  hit.counts.RaisePeak();
+  hit.lock.unlock();
+  return block->allocation();
 }
 
 [[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
@@ -95,8 +106,7 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
-  const ChainLock::Guard guard(hit_.lock);
-  if (hit_.lock.is_open()) SetHome(true);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
@@ -203,79 +213,63 @@ void Front::DoFree(Allocation* allocation) noexcept {
   FreeSlowly(allocation);
 }
 
-[[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
-  if (!ThreadCensus::IsCounted(plain_place_.load(std::memory_order_relaxed)))
-      [[unlikely]] {
-    return FreeUnplainly(allocation);
-  }
-  HitState& hit = hit_;
-  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
-    return FreeInTurn(allocation);
-  }
-  FreeWith<ChainLock::ByWord>(hit, allocation);
+inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
+  // The cache overwrites it.
+  const std::size_t requested = block->requested;
+  if (!hit.cache.Give(block)) return false;
+  hit.counts.Uncount(*block, requested);
+  return true;
 }
 
-[[gnu::noinline, gnu::aligned(64)]] void Front::FreeInTurn(
-    Allocation* allocation) noexcept {
+[[gnu::always_inline]] inline void Front::FreeLocked(
+    HitState& hit, Allocation* allocation) noexcept {
+  if (!MayHitPlainly(hit)) [[unlikely]] {
+    hit.lock.unlock();
+    return FreeSlowly(allocation);
+  }
+  if (!GiveAtOnce(hit, allocation->block())) {
+    return FreePastCache(hit, allocation);
+  }
+  hit.lock.unlock();
+}
+
+[[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
   HitState& hit = hit_;
-  if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) {
+  if (!hit.lock.try_lock()) [[unlikely]] {
     return FreeContended(allocation);
   }
-  FreeWith<ChainLock::AsOwner>(hit, allocation);
+  FreeLocked(hit, allocation);
 }
 
-bool Front::IsHome() const noexcept { return HomeFor(this) == this; }
-
-void Front::SetHome(bool is_home) const noexcept {
-  HomeFor(this) = is_home ? this : nullptr;
-}
-
-[[gnu::noinline]] void Front::FreeUnplainly(Allocation* allocation) noexcept {
-  if (!ThreadCensus::IsCounted(retry_place_)) return FreeSlowly(allocation);
-  if (!IsHome()) return FreeElsewhere(allocation);
-  ChainLock::AsLocked::Take(hit_.lock);
-  if (++quiet_frees_ >= kQuietFrees) {
-    CloseToFrees();
-    SetHome(false);
+[[gnu::noinline]] void Front::FreePastCache(HitState& hit,
+                                            Allocation* allocation) noexcept {
+  if (!retry_.knows_thread()) [[unlikely]] {
+    hit.lock.unlock();
+    return FreeSlowly(allocation);
   }
-  FreeWith<ChainLock::AsLocked>(hit_, allocation);
+  Block* const block = allocation->block();
+  // Count first: once the cache has the block, another thread may own it.
+  hit.counts.Uncount(*block);
+  const bool is_given = hit_path_->GiveCached(block);
+  if (!is_given) [[unlikely]] {
+    hit.counts.Recount(*block);
+  }
+  hit.lock.unlock();
+  if (!is_given) [[unlikely]] {
+    WalkFree(allocation);
+  }
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
-  if (!ChainLock::AsLocked::TryTake(hit_.lock)) {
-    return FreeElsewhere(allocation);
-  }
-  FreeWith<ChainLock::AsLocked>(hit_, allocation);
-}
-
-[[gnu::noinline]] void Front::FreeElsewhere(Allocation* allocation) noexcept {
+  retry_.CountThread();
   if (gate_.any()) return FreeSlowly(allocation);
-  // Not is_open(): that would read the cache line of the lock, which another
-  // core writes.
-  if (plain_place_.load(std::memory_order_relaxed) != retry_place_ &&
-      remote_frees_.Leave(*allocation->block())) {
-    return;
-  }
+  if (remote_frees_.Leave(*allocation->block())) return;
   hit_.lock.lock();
-  if (may_wait_ && MayHitPlainly(hit_)) OpenToFrees();
-  FreeWith<ChainLock::AsLocked>(hit_, allocation);
-}
-
-void Front::OpenToFrees() noexcept {
-  if (hit_.lock.is_open()) return;
-  quiet_frees_ = 0;
-  hit_.lock.Open(remote_frees_);
-  plain_place_.store(retry_place_ | ThreadCensus::kNowhere,
-                     std::memory_order_relaxed);
-}
-
-void Front::CloseToFrees() noexcept {
-  plain_place_.store(retry_place_, std::memory_order_relaxed);
-  hit_.lock.Close();
+  if (MayHitPlainly(hit_)) OpenToFrees();
+  FreeLocked(hit_, allocation);
 }
 
 void Front::TakeIn(std::span<Block* const> blocks) noexcept {
-  if (quiet_frees_ != 0) quiet_frees_ = 0;
   // The block records are in the caches of the cores that freed them.
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {
@@ -288,15 +282,9 @@ void Front::TakeIn(std::span<Block* const> blocks) noexcept {
   }
 }
 
-Block* Front::TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept {
-  SetHome(true);
-  hit.lock.TakeIn();
-  return hit.cache.Take(bytes);
-}
-
 void Front::EndWaiting() noexcept {
   const std::lock_guard<ChainLock> guard(hit_.lock);
-  CloseToFrees();
+  hit_.lock.Close();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
@@ -406,7 +394,7 @@ void Front::Drop() noexcept {
     const std::lock_guard<ChainLock> guard(hit_.lock);
     orphan_ = true;
     hit_.attention = &HitState::kNeverPlain;
-    CloseToFrees();
+    hit_.lock.Close();
     is_last = is_over();
   }
   if (is_last) Destroy();

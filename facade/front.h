@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <unordered_set>
 
@@ -17,7 +16,6 @@
 #include "strata/allocation/hit/hit_state.h"
 #include "strata/allocation/hit/remote_frees.h"
 #include "strata/allocation/hit/usage.h"
-#include "strata/allocation/reclaim/thread_census.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/facade/place_state.h"
@@ -38,12 +36,14 @@ namespace strata {
 //   Their only function call is a tail call, so they save no register. All
 //   other cases restart in AllocSlowly and FreeSlowly. One word of the gate
 //   decides: it counts announced captures and requests that wait for memory.
-//   A free that finds the lock held by another thread opens the front to remote
-//   frees (remote_frees.h): from then on, threads that only free leave their
-//   blocks there and do not lock. This ends when no thread leaves blocks any
-//   more, when requests of the place wait for memory, or when the front becomes
-//   an orphan. A hit does not read the remote frees. A request that misses the
-//   front cache drains them, and so does one that would raise the peak.
+//   The retry queue knows a thread from the route that it took, and from its
+//   first free past the front cache.
+//   A free that finds the lock held or owned by another thread leaves its block
+//   in the remote frees (remote_frees.h), and does not wait. If 64 blocks wait
+//   there, it locks. A hit does not read the remote frees. A request that
+//   misses the front cache drains them, and so do one that would raise the peak
+//   and every call that counts or lists. They are closed while requests of the
+//   place wait for memory, and once the front is an orphan.
 // Threads: any thread.
 // Cost: a hit acquires one uncontended lock and makes no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -74,9 +74,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether the front ever received a request.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // True if other threads may have queued frees. EndWaiting() drains the queue,
-  // and closes it until the next contended free.
-  bool may_have_waiting() const { return hit_.lock.is_open(); }
+  // Drains the remote frees, and closes them until the next contended free. To
+  // be called after a request that waits for memory was counted.
   void EndWaiting() noexcept;
   void set_debug_fill(const DebugFill* fill) override;
 
@@ -115,10 +114,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreePlain(Allocation* allocation) noexcept override;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  // The rest of Alloc and FreePlain if the lock has an owner thread, or is
-  // held.
-  Allocation* AllocInTurn(std::size_t bytes);
-  void FreeInTurn(Allocation* allocation) noexcept;
   // Take a block from the front cache, or add one to it. Null or false if the
   // cache cannot. Hold the lock.
   Block* TakeAtOnce(HitState& hit, std::size_t bytes) noexcept;
@@ -126,40 +121,22 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Counts a block of the hit path as in use. Hold the lock. The caller checks
   // the peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
-  // The rest of Alloc: with the lock held; after a miss of the front cache; at
-  // a new peak; through the layers.
-  template <class Hold>
-  Allocation* AllocWith(HitState& hit, std::size_t bytes);
-  template <class Hold>
-  Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
-  template <class Hold>
-  Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
-  Allocation* AllocSlowly(std::size_t bytes);
-  // Drains the queued frees, then takes a block from the front cache; null if
-  // there is none. Hold the lock.
-  Block* TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept;
-  // The rest of Alloc if the lock was not available at once.
+  // The rest of Alloc: if the lock is not available at once; with the lock
+  // held; after a miss of the front cache; at a new peak; through the layers.
+  // The middle three release the lock.
   Allocation* AllocContended(std::size_t bytes);
-  // The rest of FreePlain: with the lock held; if the front cache does not
-  // accept the block. Both release the lock. `hit` is hit_.
-  template <class Hold>
-  void FreeWith(HitState& hit, Allocation* allocation) noexcept;
-  template <class Hold>
-  void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
-  // The rest of FreePlain: if the thread may be uncounted or remote frees may
-  // be open; if the lock was not available at once; if another thread should
-  // free the block.
-  void FreeUnplainly(Allocation* allocation) noexcept;
+  Allocation* AllocLocked(HitState& hit, std::size_t bytes);
+  Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
+  static Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
+  Allocation* AllocSlowly(std::size_t bytes);
+  // The rest of FreePlain: if the lock is not available at once; with the lock
+  // held; if the front cache does not accept the block. The last two release
+  // the lock. `hit` is hit_.
   void FreeContended(Allocation* allocation) noexcept;
-  void FreeElsewhere(Allocation* allocation) noexcept;
-  // Whether the calling thread is at home here, and so frees under the lock. A
-  // thread is at home once it missed the front cache here while remote frees
-  // were open.
-  bool IsHome() const noexcept;
-  void SetHome(bool is_home) const noexcept;
-  // Opens and closes the remote frees. Hold the lock.
+  void FreeLocked(HitState& hit, Allocation* allocation) noexcept;
+  void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
+  // Lets threads leave blocks, if every call may hit. Hold the lock.
   void OpenToFrees() noexcept;
-  void CloseToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // Call with hit_.lock held, after a block of `bytes` was freed. Counts the
   // free, notifies waiting requests, and releases the lock.
@@ -196,10 +173,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // since.
   void TakeIn(std::span<Block* const> blocks) noexcept override;
 
-  // Frees by threads at home, without a remote free between them, after which
-  // the remote frees close.
-  static constexpr std::uint32_t kQuietFrees = 4096;
-
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
   CaptureGate& gate_;        // gate of the facade
@@ -209,18 +182,12 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   StatAllocator* const stat_;
   const std::size_t hit_alignment_;
   const Role role_;
-  const bool may_wait_;                 // whether frees may wait at the lock
-  std::optional<LastingHitState> own_;  // set if hit_ has no other owner
+  const bool takes_remote_frees_;  // if every call may hit
+  std::unique_ptr<HitState> own_;  // set if hit_ has no other owner
 
   // Members that a hit reads, in one cache line.
-  alignas(64) HitState& hit_;        // state of the hit path, of stat_, or own_
-  const std::uint64_t retry_place_;  // place of retry_
-  // retry_place_, or kNowhere while remote frees are open: then no free is
-  // plain.
-  std::atomic<std::uint64_t> plain_place_;
+  alignas(64) HitState& hit_;  // state of the hit path, of stat_, or own_
   std::uint64_t pins_ = 0;
-  // frees by threads at home since the last remote free
-  std::uint32_t quiet_frees_ = 0;
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
   RemoteFrees remote_frees_;
@@ -238,92 +205,25 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 // ---- Inline, so that the facade's functions end in these.
 
 inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes) {
-  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
-    return AllocInTurn(bytes);
+  if (!hit.lock.try_lock()) [[unlikely]] {
+    return AllocContended(bytes);
   }
-  return AllocWith<ChainLock::ByWord>(hit, bytes);
+  return AllocLocked(hit, bytes);
 }
 
-template <class Hold>
-[[gnu::always_inline]] inline Allocation* Front::AllocWith(HitState& hit,
-                                                           std::size_t bytes) {
+[[gnu::always_inline]] inline Allocation* Front::AllocLocked(
+    HitState& hit, std::size_t bytes) {
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    Hold::Release(hit.lock);
+    hit.lock.unlock();
     return AllocSlowly(bytes);
   }
   Block* const block = TakeAtOnce(hit, bytes);
-  if (block == nullptr) return AllocPastCache<Hold>(hit, bytes);
+  if (block == nullptr) return AllocPastCache(hit, bytes);
   if (hit.counts.is_beyond_peak()) [[unlikely]] {
-    return AllocBeyondPeak<Hold>(hit, block);
+    return AllocBeyondPeak(hit, block);
   }
-  Hold::Release(hit.lock);
+  hit.lock.unlock();
   return block->allocation();
-}
-
-template <class Hold>
-[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
-                                                     Block* block) noexcept {
-  Hold::Keep();
-  hit.lock.TakeIn();
-  Hold::Unkeep();
-  hit.counts.RaisePeak();
-  Hold::Release(hit.lock);
-  return block->allocation();
-}
-
-template <class Hold>
-[[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
-                                                    std::size_t bytes) {
-  Hold::Keep();
-  Block* block = hit.lock.is_open() ? TakeAmongLeft(hit, bytes) : nullptr;
-  if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
-  Hold::Unkeep();
-  if (block == nullptr) [[unlikely]] {
-    Hold::Release(hit.lock);
-    return AllocSlowly(bytes);
-  }
-  Start(hit, block, bytes);
-  hit.counts.RaisePeak();
-  Hold::Release(hit.lock);
-  return block->allocation();
-}
-
-template <class Hold>
-inline void Front::FreeWith(HitState& hit, Allocation* allocation) noexcept {
-  if (!MayHitPlainly(hit)) [[unlikely]] {
-    Hold::Release(hit.lock);
-    return FreeSlowly(allocation);
-  }
-  if (!GiveAtOnce(hit, allocation->block())) {
-    return FreePastCache<Hold>(hit, allocation);
-  }
-  Hold::Release(hit.lock);
-}
-
-template <class Hold>
-[[gnu::noinline]] void Front::FreePastCache(HitState& hit,
-                                            Allocation* allocation) noexcept {
-  Block* const block = allocation->block();
-  Hold::Keep();
-  // Count first: once the cache has the block, another thread may own it.
-  hit.counts.Uncount(*block);
-  const bool is_given = hit_path_->GiveCached(block);
-  if (!is_given) [[unlikely]] {
-    hit.counts.Recount(*block);
-  }
-  Hold::Unkeep();
-  Hold::Release(hit.lock);
-  if (!is_given) [[unlikely]] {
-    WalkFree(allocation);
-  }
-}
-
-inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
-  // The cache overwrites it.
-  const std::size_t requested = block->requested;
-  if (!hit.cache.Give(block)) return false;
-  hit.counts.Uncount(*block, requested);
-  return true;
 }
 
 inline Block* Front::TakeAtOnce(HitState& hit, std::size_t bytes) noexcept {

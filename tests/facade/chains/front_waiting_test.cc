@@ -23,7 +23,7 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/hit/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/tests/facade/facade_fixture.h"

@@ -16,7 +16,7 @@
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/bindings/c/c_api_call.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/strata.h"
 #include "strata/tests/facade/bindings/c/c_api_fixture.h"
 #include "strata/tests/testing/at_thread_end.h"

@@ -1,37 +1,22 @@
-#ifndef STRATA_FACADE_FRONT_H_
-#define STRATA_FACADE_FRONT_H_
+#ifndef STRATA_FACADE_CHAINS_FRONT_H_
+#define STRATA_FACADE_CHAINS_FRONT_H_
 
-#include <glog/logging.h>
-
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_set>
 
-#include "strata/allocation/decorator.h"
-#include "strata/allocation/decorators/stat_allocator.h"
-#include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/hit_state.h"
 #include "strata/allocation/hit/remote_frees.h"
-#include "strata/allocation/hit/usage.h"
-#include "strata/allocation/streams/capture_gate.h"
-#include "strata/allocation/streams/chain_stream.h"
-#include "strata/facade/place_state.h"
+#include "strata/facade/chains/chain.h"
 
 namespace strata {
 
 // The outermost layer of a chain. It serves a hit without a call of the layers,
-// and any other call through them. It owns the chain until its last allocation
-// is freed.
+// and any other call through them.
 //
 // Model: a request of natural alignment without flags or a freed_before uses
 //   the chain's hit path, if there is one. A free without mark or offset uses
-//   it too. When the facade drops the front, the front becomes an orphan: the
-//   last free, in any thread, destroys it.
-//   While captures are announced, every call walks the layers. Requests of a
-//   stream that takes part in a capture are served by its pool.
+//   it too.
 //   Alloc and FreePlain contain only the code of a hit of the front cache.
 //   Their only function call is a tail call, so they save no register. All
 //   other cases restart in AllocSlowly and FreeSlowly. One word of the gate
@@ -47,32 +32,11 @@ namespace strata {
 // Threads: any thread.
 // Cost: a hit acquires one uncontended lock and makes no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
-    : public Decorator,
-      private Postponable,
+    : public Chain,
       private FreeTaker {
  public:
-  enum class Role : std::uint8_t {
-    kEager,  // of a stream; requests of captures use their pools
-    kGraph,  // of a graph pool
-  };
-  Front(std::shared_ptr<PlaceState> state, std::shared_ptr<ChainStream> stream,
-        std::shared_ptr<Allocator> chain, Role role = Role::kEager);
-
-  const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
-  HitState& hit_state() const { return hit_; }
-  // The state of the front's place, in its facade.
-  const PlaceState& state() const { return *state_; }
-
-  // The facade releases the front: it becomes an orphan, and may be destroyed
-  // on return.
-  void Drop() noexcept;
-  // Holds the front until Unpin, which may destroy it. False if the front is
-  // ending.
-  bool TryPin() noexcept;
-  void Unpin() noexcept;
-
-  // Whether the front ever received a request.
-  bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
+  Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+        std::shared_ptr<Allocator> layers, Role role = Role::kEager);
 
   // Drains the remote frees, and closes them until the next contended free. To
   // be called after a request that waits for memory was counted.
@@ -89,26 +53,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // From here on the front is notified of the end of `stream`.
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
-  bool RecordUse(Allocation* allocation, Stream stream,
-                 Event event) noexcept override;
-  // Releases nothing while a capture is announced.
-  std::size_t Release() noexcept override {
-    return gate_.any() ? 0 : underlying()->Release();
-  }
-  Stream stream() const override { return stream_->stream(); }
-  ChainLock& lock() const { return hit_.lock; }
-  const char* name() const override { return "front"; }
-  // These functions call layers that may call the driver, also after a failed
-  // request. They let a capture of the thread continue.
-  Stats stats() const override;
-  void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
 
  private:
-  friend class PlaceState;
-
   ~Front() override = default;
 
   void FreePlain(Allocation* allocation) noexcept override;
@@ -138,16 +84,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Lets threads leave blocks, if every call may hit. Hold the lock.
   void OpenToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
-  // Call with hit_.lock held, after a block of `bytes` was freed. Counts the
-  // free, notifies waiting requests, and releases the lock.
-  void EndFree(std::size_t bytes) noexcept;
-  Allocation* Walk(const Request& request, Failure& failure) noexcept;
-  // Whether the layers serve the flags of the request. If not, sets `failure`.
-  bool CanServe(const Request& request, Failure& failure) const noexcept;
-  void WalkFree(Allocation* allocation) noexcept;
-  // TryAllocate while captures are announced.
-  Allocation* TryAllocateGated(const Request& request,
-                               Failure& failure) noexcept;
   // Whether a call may skip the layers: no layer or capture needs to see it.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
   // Whether, in addition, the call needs nothing except the steps of Alloc and
@@ -156,50 +92,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   static bool MayHitPlainly(const HitState& hit) noexcept {
     return hit.attention->load(std::memory_order_relaxed) == 0;
   }
-  // Whether the front counts walks itself, instead of the Stat layer. Where
-  // there is a hit path, no layer holds back blocks that the front would have
-  // to count.
-  bool counts_itself() const {
-    return stat_ == nullptr || hit_path_ == nullptr;
-  }
-  // Whether the front has ended. Hold the lock.
-  bool is_over() const {
-    return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
-  }
-  // Destroys the front now, or once no capture is announced.
-  void Destroy() noexcept;
-  void End() noexcept override;
   // FreeTaker. Does not notify waiting requests: they have called EndWaiting
   // since.
   void TakeIn(std::span<Block* const> blocks) noexcept override;
 
-  const std::shared_ptr<PlaceState> state_;
-  const std::shared_ptr<ChainStream> stream_;
-  CaptureGate& gate_;        // gate of the facade
-  RetryQueue& retry_;        // queue of the place, notified of hits
-  HitPath* const hit_path_;  // null: every call walks
-  // Stat layer of the chain; null without that layer
-  StatAllocator* const stat_;
   const std::size_t hit_alignment_;
-  const Role role_;
   const bool takes_remote_frees_;  // if every call may hit
-  std::unique_ptr<HitState> own_;  // set if hit_ has no other owner
-
-  // Members that a hit reads, in one cache line.
-  alignas(64) HitState& hit_;  // state of the hit path, of stat_, or own_
-  std::uint64_t pins_ = 0;
-  bool orphan_ = false;
-  std::atomic<bool> was_used_{false};
   RemoteFrees remote_frees_;
-  // Positions in the lists of state_:
-  std::size_t list_position_ = 0;  // guarded by its list_mutex_
-  // larger than the number of any earlier front; constant
-  std::uint64_t number_ = 0;
-  // Uids of streams that notify this front of their end; guarded by the
-  // heeds_mutex_ of state_.
-  std::unordered_set<std::uint64_t> heeds_;
-  // One of heeds_, or 0. Readable without the lock.
-  std::atomic<std::uint64_t> heeded_{0};
 };
 
 // ---- Inline, so that the facade's functions end in these.
@@ -241,4 +140,4 @@ inline void Front::Start(HitState& hit, Block* block,
 
 }  // namespace strata
 
-#endif  // STRATA_FACADE_FRONT_H_
+#endif  // STRATA_FACADE_CHAINS_FRONT_H_

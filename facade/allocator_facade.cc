@@ -16,7 +16,7 @@
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/lookup/front_route.h"
 #include "strata/facade/lookup/front_table.h"

@@ -8,7 +8,7 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/strategy/virtual_memory/sharing/peer_access.h"
@@ -27,7 +27,7 @@ void RequireOwn(const char* what, const Allocation& allocation,
                 const PlaceState& state) {
   if (allocation.data() == nullptr) return;  // belongs to no layer
   const auto* front = dynamic_cast<const Front*>(allocation.owner());
-  if (front != nullptr && &front->state() == &state) return;
+  if (front != nullptr && &front->home() == &state) return;
   throw std::invalid_argument(std::string(what) +
                               ": the allocation belongs to another facade");
 }

@@ -13,7 +13,7 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/thread_ends.h"

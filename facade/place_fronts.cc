@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/place_state.h"
 
 namespace strata {
@@ -35,8 +35,8 @@ class OncePerLayer final : public AllocatorVisitor {
 };
 
 // The innermost layer above the ChunkPool.
-const Allocator* StrategyOf(const Front& front) {
-  const Allocator* layer = &front;
+const Allocator* StrategyOf(const Chain& chain) {
+  const Allocator* layer = &chain;
   for (const Allocator* below = layer->underlying();
        below != nullptr && dynamic_cast<const ChunkPool*>(below) == nullptr;
        below = layer->underlying()) {
@@ -83,22 +83,22 @@ void PlaceState::SettleFrees() const {
   static_cast<void>(context_.frees->deferred());
 }
 
-void PlaceState::Unpinner::operator()(Front* front) const noexcept {
-  front->Unpin();
+void PlaceState::Unpinner::operator()(Chain* chain) const noexcept {
+  chain->Unpin();
 }
 
-void PlaceState::Finish(Front& front, const Stats& totals) {
-  const Allocator* const strategy = StrategyOf(front);
+void PlaceState::Finish(Chain& chain, const Stats& totals) {
+  const Allocator* const strategy = StrategyOf(chain);
   Stats own;
   // A strategy shared by streams lives on.
   if (strategy != strategy_->shared().get()) own = strategy->stats();
   own.idle_bytes = own.free_blocks = own.largest_free_bytes = 0;
-  ForgetHeeds(front);
+  ForgetHeeds(chain);
   const std::lock_guard<std::mutex> guard(list_mutex_);
   Accumulate(finished_strategies_, own);
-  const std::size_t position = front.list_position_;
+  const std::size_t position = chain.listing().position;
   fronts_[position] = fronts_.back();
-  fronts_[position]->list_position_ = position;
+  fronts_[position]->listing().position = position;
   fronts_.pop_back();
   // The front's remaining memory returns to the pool without it.
   Stats past = totals;
@@ -118,69 +118,71 @@ void PlaceState::MakeRoomInList() {
 }
 
 void PlaceState::List(Front* front) noexcept {
-  front->list_position_ = fronts_.size();
-  front->number_ = ++listed_;
+  front->listing().position = fronts_.size();
+  front->listing().number = ++listed_;
   fronts_.push_back(front);
   // Watch the front's own stream.
   HeedEnd(*front, front->stream());
 }
 
-void PlaceState::Heed(Front& front, std::uint64_t uid) {
-  const auto [heeded, is_new] = front.heeds_.insert(uid);
+void PlaceState::Heed(Chain& chain, std::uint64_t uid) {
+  ChainListing& listing = chain.listing();
+  const auto [heeded, is_new] = listing.heeds.insert(uid);
   if (!is_new) return;
   try {
-    heeding_[uid].emplace(front.number_, &front);
+    heeding_[uid].emplace(listing.number, &chain);
   } catch (...) {
-    front.heeds_.erase(heeded);
+    listing.heeds.erase(heeded);
     throw;
   }
 }
 
-void PlaceState::HeedEnd(Front& front, Stream stream) noexcept {
-  if (stream.uid == 0 ||
-      front.heeded_.load(std::memory_order_relaxed) == stream.uid) {
+void PlaceState::HeedEnd(Chain& chain, Stream stream) noexcept {
+  std::atomic<std::uint64_t>& heeded = chain.listing().heeded;
+  if (stream.uid == 0 || heeded.load(std::memory_order_relaxed) == stream.uid) {
     return;
   }
   try {
     const std::lock_guard<std::mutex> guard(heeds_mutex_);
-    Heed(front, stream.uid);
-    front.heeded_.store(stream.uid, std::memory_order_relaxed);
+    Heed(chain, stream.uid);
+    heeded.store(stream.uid, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
     tells_all_ = true;
   }
 }
 
-void PlaceState::ForgetHeeds(Front& front) noexcept {
+void PlaceState::ForgetHeeds(Chain& chain) noexcept {
+  ChainListing& listing = chain.listing();
   const std::lock_guard<std::mutex> guard(heeds_mutex_);
-  for (const std::uint64_t uid : front.heeds_) {
+  for (const std::uint64_t uid : listing.heeds) {
     const auto found = heeding_.find(uid);
     if (found == heeding_.end()) continue;
-    found->second.erase(front.number_);
+    found->second.erase(listing.number);
     if (found->second.empty()) heeding_.erase(found);
   }
-  front.heeds_.clear();
+  listing.heeds.clear();
 }
 
 void PlaceState::TellOfEnd(Stream stream) {
-  const auto tell = [stream](Front& front) { front.StreamDestroyed(stream); };
+  const auto tell = [stream](Chain& chain) { chain.StreamDestroyed(stream); };
   if (tells_all_) {
     ForEachFront(tell);
   } else {
-    std::vector<PinnedFront> pinned;
+    std::vector<PinnedChain> pinned;
     {
       const std::lock_guard<std::mutex> guard(heeds_mutex_);
       const auto found = heeding_.find(stream.uid);
       if (found != heeding_.end()) {
         pinned.reserve(found->second.size());
-        for (const auto& [number, front] : found->second) {
-          if (front->TryPin()) pinned.emplace_back(front);
-          front->heeds_.erase(stream.uid);
-          front->heeded_ = 0;
+        for (const auto& [number, chain] : found->second) {
+          if (chain->TryPin()) pinned.emplace_back(chain);
+          chain->listing().heeds.erase(stream.uid);
+          chain->listing().heeded = 0;
         }
         heeding_.erase(found);
       }
     }
-    for (const PinnedFront& front : pinned) tell(*front);
+    for (const PinnedChain& chain : pinned) tell(*chain);
   }
   // Chains that outlive their front are notified here.
   pool_->holders().TellHeedersOfEnd(stream);

@@ -6,23 +6,22 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
 #include "strata/allocation/system/managed_allocator.h"
 #include "strata/allocation/system/numa_allocator.h"
 #include "strata/allocation/system/pinned_allocator.h"
-#include "strata/facade/front.h"
-#include "strata/facade/graphs/graph_pools.h"
+#include "strata/facade/chains/front.h"
+#include "strata/facade/graphs/captured_alloc.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
@@ -99,7 +98,7 @@ const char* Environment(const char* name) { return std::getenv(name); }
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
                        const Options& options, const ChainContext& shared,
-                       std::shared_ptr<GraphPools> graph_pools,
+                       std::shared_ptr<CapturedAlloc> captured,
                        std::shared_ptr<FrontTable> fronts,
                        std::shared_ptr<ThreadEnds> thread_ends)
     : place_(place),
@@ -110,7 +109,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       reclaimer_(std::make_shared<Reclaimer>(
           RetryOf(place, options, shared, platform_, *this),
           options.decorators.callback_rounds)),
-      graph_pools_(std::move(graph_pools)),
+      captured_(std::move(captured)),
       settings_(SettingsOf(place, options)),
       thread_ends_(std::move(thread_ends)),
       context_(shared),
@@ -120,12 +119,12 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
     context_.timelines = std::make_shared<TimelineTable>(platform_);
   }
   reclaimer_->retry().CountWaitersIn(gate().attention());
-  if (graph_pools_ != nullptr) {
+  if (captured_ != nullptr) {
     graph_registrations_ = {
         Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees,
-                            graph_pools_->ask_step()),
+                            captured_->ask_step()),
         Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees,
-                            graph_pools_->await_step())};
+                            captured_->await_step())};
   }
   context_.place = place_;
   context_.platform = platform_;
@@ -269,6 +268,16 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 
+ChainServices PlaceState::ServicesOf() noexcept {
+  return {shared_from_this(),
+          device_,
+          gate(),
+          reclaimer_->retry(),
+          fill_.get(),
+          allocation_log(),
+          options_.decorators.biased_lock()};
+}
+
 Front* PlaceState::MakeFront(const Stream& stream) {
   auto chain_stream =
       has_streams() ? std::make_shared<ChainStream>(
@@ -277,7 +286,7 @@ Front* PlaceState::MakeFront(const Stream& stream) {
   auto chain = BuildChain(chain_stream);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   MakeRoomInList();
-  auto* front = new Front(shared_from_this(), chain_stream, std::move(chain));
+  auto* front = new Front(ServicesOf(), chain_stream, std::move(chain));
   List(front);
   return front;
 }
@@ -294,41 +303,20 @@ Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
   auto chain = Decorate(std::move(strategy), decorators, context);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   MakeRoomInList();
-  auto* front = new Front(shared_from_this(), stream, std::move(chain),
-                          Front::Role::kGraph);
+  auto* front =
+      new Front(ServicesOf(), stream, std::move(chain), Front::Role::kGraph);
   List(front);
   return front;
 }
 
-Allocation* PlaceState::TryAllocateCaptured(const Front& front,
+Allocation* PlaceState::TryAllocateCaptured(const Stream& stream,
                                             const Request& request,
                                             Failure& failure,
                                             bool* is_captured) noexcept {
   *is_captured = false;
-  if (graph_pools_ == nullptr || !has_streams()) return nullptr;
-  const std::shared_ptr<GraphPool> pool =
-      graph_pools_->Route(*device_, front.stream(), failure);
-  *is_captured = pool != nullptr || failure.reason != Failure::Reason::kNone;
-  if (pool == nullptr) {
-    failure.place = place_;
-    failure.requested_bytes = request.bytes;
-    return nullptr;
-  }
-  try {
-    Front& graph_front = pool->FrontOf(shared_from_this(), front.stream());
-    Allocation* allocation = graph_front.TryAllocate(request, failure);
-    if (allocation == nullptr) return nullptr;
-    allocation->block()->owner = &graph_front;
-    AddFlag(*allocation->block(), kBlockRouted);
-    return allocation;
-  } catch (const std::bad_alloc&) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kHostMemory;
-    failure.place = place_;
-    failure.layer = "graph_pool";
-    failure.requested_bytes = request.bytes;
-    return nullptr;
-  }
+  if (captured_ == nullptr || !has_streams()) return nullptr;
+  return captured_->TryAllocate(shared_from_this(), stream, request, failure,
+                                is_captured);
 }
 
 void PlaceState::WatchIfOwn(const Stream& stream) const {

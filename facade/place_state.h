@@ -22,6 +22,7 @@
 #include "strata/allocation/stats.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/chains/chain_home.h"
 #include "strata/facade/idle_neighbour.h"
 #include "strata/facade/lookup/front_table.h"
 #include "strata/facade/lookup/key_table.h"
@@ -36,8 +37,9 @@
 namespace strata {
 
 class CaptureHold;
+class CapturedAlloc;
 class Front;
-class GraphPools;
+struct ChainServices;
 class ThreadEnds;
 
 // The state that all chains of one place share, and the list of those chains.
@@ -46,6 +48,7 @@ class ThreadEnds;
 // Lifetime: shared by the facade and by every front, so it outlives the last
 //   allocation.
 class PlaceState : public std::enable_shared_from_this<PlaceState>,
+                   public ChainHome,
                    private PlaceUsage {
  public:
   // `shared` is the state that the chains of all places share. `fronts` is the
@@ -56,7 +59,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
              const Options& options, const ChainContext& shared,
-             std::shared_ptr<GraphPools> graph_pools = nullptr,
+             std::shared_ptr<CapturedAlloc> captured = nullptr,
              std::shared_ptr<FrontTable> fronts = nullptr,
              std::shared_ptr<ThreadEnds> thread_ends = nullptr);
   ~PlaceState() override;
@@ -110,8 +113,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
-  // Lets TellOfEnd of `stream` visit the front.
-  void HeedEnd(Front& front, Stream stream) noexcept;
+  // Lets TellOfEnd of `stream` visit the chain.
+  void HeedEnd(Chain& chain, Stream stream) noexcept override;
   // Notifies the layers that know the stream of its end: the layers of its own
   // chains, and of chains with memory that is marked with it.
   //
@@ -129,7 +132,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Close() noexcept;
   // Called when a chain has ended. After Close no other call releases its idle
   // memory in the pool.
-  void ReleaseIfClosed() noexcept;
+  void ReleaseIfClosed() noexcept override;
 
   // Creates a front of a graph pool: `strategy` under the layers that the
   // options select. It counts for this place, but only its pool finds it.
@@ -140,10 +143,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
                        const DecoratorOptions& decorators,
                        std::shared_ptr<Reclaimer> reclaimer,
                        const CaptureHold& pool);
-  // Serves the request from the pool of the capture that the stream of `front`
-  // takes part in, if `is_captured`.
-  Allocation* TryAllocateCaptured(const Front& front, const Request& request,
-                                  Failure& failure, bool* is_captured) noexcept;
+  Allocation* TryAllocateCaptured(const Stream& stream, const Request& request,
+                                  Failure& failure,
+                                  bool* is_captured) noexcept override;
 
   // The front of requests that name no stream.
   Front& DefaultFront() const {
@@ -162,8 +164,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   //   StrategyOfHost.
   void AddVisitor(ChunkPool::Visitor visitor);
 
-  // Call when `front` and its last allocation are gone; its totals remain.
-  void Finish(Front& front, const Stats& totals);
+  void Finish(Chain& chain, const Stats& totals) override;
   // Calls `visit` with every front, including orphans, with no lock held. A
   // front lives at least until its visit returns.
   void ForEachFront(FunctionRef<void(Front&)> visit) const;
@@ -171,9 +172,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Memory that is allocated or freed meanwhile may be missed.
   void AcceptAll(AllocatorVisitor& visitor) const;
 
-  // Sets the bytes in use and cached at this place, unless host memory is
-  // exhausted.
-  void Explain(Failure& failure) const noexcept;
+  void Explain(Failure& failure) const noexcept override;
   // The sum of the statistics of all fronts, past and present.
   Stats SumOfFronts() const;
   // The sum of the statistics of their strategies: hits, misses, splits and
@@ -190,10 +189,11 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
   void SettleFrees() const override;
 
-  // Ends a visit to a front.
+  // Ends a visit to a chain.
   struct Unpinner {
-    void operator()(Front* front) const noexcept;
+    void operator()(Chain* chain) const noexcept;
   };
+  using PinnedChain = std::unique_ptr<Chain, Unpinner>;
   using PinnedFront = std::unique_ptr<Front, Unpinner>;
 
   // The strategy of this place, with or without visitors.
@@ -208,8 +208,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void List(Front* front) noexcept;  // uses the room of MakeRoomInList
   void MakeRoomInList();
   // Hold heeds_mutex_. Errors: std::bad_alloc.
-  void Heed(Front& front, std::uint64_t uid);
-  void ForgetHeeds(Front& front) noexcept;
+  void Heed(Chain& chain, std::uint64_t uid);
+  void ForgetHeeds(Chain& chain) noexcept;
   Front* MakeFront(const Stream& stream);
   // If the stream is the calling thread's own, registers for the end of the
   // thread.
@@ -217,13 +217,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
+  ChainServices ServicesOf() noexcept;
 
   const Place place_;
   const std::shared_ptr<Platform> platform_;
   Device* const device_;
   const Options options_;
   std::shared_ptr<Reclaimer> reclaimer_;
-  const std::shared_ptr<GraphPools> graph_pools_;  // of the facade, or null
+  const std::shared_ptr<CapturedAlloc> captured_;  // of the facade, or null
   std::array<Reclaimer::Registration, 2> graph_registrations_;
   const StrategyOptions settings_;  // of the strategy at this place
   const std::shared_ptr<ThreadEnds> thread_ends_;
@@ -244,7 +245,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::mutex heeds_mutex_;
   // Per uid of a stream, the fronts to notify of its end, by their numbers;
   // guarded by heeds_mutex_.
-  std::unordered_map<std::uint64_t, std::map<std::uint64_t, Front*>> heeding_;
+  std::unordered_map<std::uint64_t, std::map<std::uint64_t, Chain*>> heeding_;
   // An entry of heeding_ failed for lack of host memory: notify all fronts.
   std::atomic<bool> tells_all_{false};
 

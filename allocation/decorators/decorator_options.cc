@@ -8,8 +8,8 @@
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/guard/guard_settings.h"
+#include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/processor.h"
-#include "strata/platform/locks/process_barrier.h"
 
 namespace strata {
 

@@ -8,10 +8,11 @@
 namespace strata {
 namespace {
 
-HitState& StateOf(HitPath* hit_path, std::optional<LastingHitState>& own,
+HitState& StateOf(HitPath* hit_path, std::unique_ptr<HitState>& own,
                   bool biased_lock) {
   HitState* state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
-  return state != nullptr ? *state : *own.emplace(biased_lock);
+  return state != nullptr ? *state
+                          : *(own = std::make_unique<HitState>(biased_lock));
 }
 
 }  // namespace

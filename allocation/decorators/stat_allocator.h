@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorators/decorator_options.h"
@@ -78,7 +77,7 @@ class StatAllocator final : public Decorator {
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  std::optional<LastingHitState> own_;  // empty if the chain has a hit state
+  std::unique_ptr<HitState> own_;  // empty if the chain has a hit state
   HitState& hit_;
   std::uint64_t failures_ = 0;  // guarded by hit_.lock
 };

@@ -2,7 +2,7 @@
 #define STRATA_ALLOCATION_HIT_HIT_PATH_H_
 
 #include <cstddef>
-#include <optional>
+#include <memory>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/hit/chain_lock.h"
@@ -29,12 +29,13 @@ class HitPath {
   HitPath() = default;
   // Creates a hit state with a lock and a front cache. A thread may own the
   // lock if `may_bias`. Take() searches the front cache first. `cache` is as
-  // for HitState::Begin().
+  // for HitState.
   //
   // Errors: std::bad_alloc.
   template <class... Cache>
   explicit HitPath(bool may_bias, Cache... cache)
-      : owned_(std::in_place, may_bias, cache...), state_(&**owned_) {}
+      : owned_(std::make_unique<HitState>(may_bias, cache...)),
+        state_(owned_.get()) {}
   HitPath(const HitPath&) = delete;
   HitPath& operator=(const HitPath&) = delete;
   virtual ~HitPath() = default;
@@ -72,7 +73,7 @@ class HitPath {
   virtual bool GiveCached(Block* block) noexcept = 0;
 
  private:
-  std::optional<LastingHitState> owned_;
+  const std::unique_ptr<HitState> owned_;
   HitState* const state_ = nullptr;
 };
 

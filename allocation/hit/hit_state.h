@@ -7,7 +7,6 @@
 
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
-#include "strata/allocation/hit/lasting.h"
 #include "strata/allocation/hit/usage.h"
 
 namespace strata {
@@ -20,11 +19,11 @@ namespace strata {
 // Cost: 8.5 KiB. Separate pieces per layer cost 1.6 ns more per pair
 //   (docs/bench.md).
 struct alignas(64) HitState {
-  explicit HitState(bool may_bias) : lock(may_bias) {}
-  // Resets the members. The parameters are as for FrontCache; by default the
-  // cache keeps no blocks.
-  void Begin(std::size_t max_block_bytes = 0, std::size_t granule_bytes = 2,
-             std::uint8_t searches = 2);
+  // A thread may own the lock if `may_bias`. The other parameters are as for
+  // FrontCache; by default the cache keeps no blocks.
+  explicit HitState(bool may_bias = false, std::size_t max_block_bytes = 0,
+                    std::size_t granule_bytes = 2, std::uint8_t searches = 2)
+      : lock(may_bias), cache(max_block_bytes, granule_bytes, searches) {}
 
   ChainLock lock;
   // Numbers of the memory that users of the chain hold: of its Stat layer, or
@@ -33,13 +32,11 @@ struct alignas(64) HitState {
   // Points to a word that is not 0 if a hit must do more than take and count a
   // block.
   const std::atomic<std::uint32_t>* attention = &kNeverPlain;
-  FrontCache cache{0, 2};  // of the strategy
+  FrontCache cache;  // of the strategy
 
   // A word that is never 0, for a chain without plain hits.
-  static const std::atomic<std::uint32_t> kNeverPlain;
+  static constexpr std::atomic<std::uint32_t> kNeverPlain{1};
 };
-
-using LastingHitState = Lasting<HitState>;
 
 }  // namespace strata
 

@@ -1,11 +1,13 @@
 #include "strata/allocation/hit/remote_frees.h"
 
+#include <mutex>
+
 #include "strata/allocation/block_flags.h"
 
 namespace strata {
 
 bool RemoteFrees::Leave(Block& block) noexcept {
-  const BiasedLock::Guard guard(leaving_);
+  const std::lock_guard<BiasedLock> guard(leaving_);
   if (!is_open_) return false;
   const Count left = left_.load(std::memory_order_relaxed);
   if (Between(seen_taken_, left) == kMost) {
@@ -20,12 +22,12 @@ bool RemoteFrees::Leave(Block& block) noexcept {
 }
 
 void RemoteFrees::Open() noexcept {
-  const BiasedLock::Guard guard(leaving_);
+  const std::lock_guard<BiasedLock> guard(leaving_);
   is_open_ = true;
 }
 
 void RemoteFrees::Close() noexcept {
-  const BiasedLock::Guard guard(leaving_);
+  const std::lock_guard<BiasedLock> guard(leaving_);
   is_open_ = false;
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/locks/biased_lock.h"
+#include "strata/platform/biased_lock/biased_lock.h"
 
 namespace strata {
 

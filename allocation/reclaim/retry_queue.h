@@ -86,8 +86,8 @@ class RetryQueue {
   // Records that the calling thread may free memory at this place, now or
   // later.
   void CountThread() noexcept { ThreadCensus::Count(place_); }
-  // Number of this place in the census; 0 if waiting is off.
-  std::uint64_t place() const noexcept { return place_; }
+  // True if CountThread() has nothing to do.
+  bool knows_thread() const noexcept { return ThreadCensus::IsCounted(place_); }
 
   // Also counts the waiters in `count`. Call it before the first wait. `count`
   // must outlive every wait.

@@ -22,23 +22,20 @@ STRATA_INITIAL_EXEC extern thread_local constinit std::atomic<std::uint64_t>
 // Counts which threads of the process use which places, and which of them wait
 // for memory. So no thread waits for a free that cannot come.
 //
-// Model: a thread is counted at a place from its first call there until it
+// Model: a thread is counted at a place from its first Count() there until it
 //   ends. A place has hope while a thread counted there runs, or waits at a
 //   place that has hope. Block() fails at a place without hope. When the end of
 //   a thread ends the hope of waiters, they are notified one by one, the latest
 //   first, because the failure of one may help the others. A thread that holds
-//   memory but never called Strata is unknown; no request waits for its frees.
+//   memory but was never counted is unknown; no request waits for its frees.
 // Threads: any thread. mutex() also guards the lists of waiters, because the
 //   end of a thread may affect waiters of several places. It is acquired only
 //   when a request waits, and when threads and places are added or removed.
-// Cost: the first call of a thread at a place, and its end: one lock. Block():
+// Cost: the first Count() of a thread at a place, and its end: one lock. Block():
 //   a pass over the counted threads.
 class ThreadCensus {
  public:
   struct Entry;  // a counted thread
-
-  // A bit that no place uses: no thread is counted there.
-  static constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;
 
   // A thread that waits for memory at `place`. Guarded by mutex().
   struct Waiter {
@@ -53,7 +50,7 @@ class ThreadCensus {
 
   std::mutex& mutex() { return mutex_; }
 
-  // Returns a bit for a new place. With more than 63 places, places share bits;
+  // Returns a bit for a new place. With more than 64 places, places share bits;
   // a thread of one then counts as a thread of the other.
   std::uint64_t AddPlace() noexcept;
   void RemovePlace(std::uint64_t place) noexcept;
@@ -95,7 +92,7 @@ class ThreadCensus {
   std::mutex mutex_;
   const ForkLock fork_lock_;
   Entry* first_ = nullptr;         // every counted thread; guarded by mutex_
-  std::array<Slot, 63> slots_;     // guarded by mutex_
+  std::array<Slot, 64> slots_;     // guarded by mutex_
   std::uint64_t last_number_ = 0;  // guarded by mutex_
 };
 

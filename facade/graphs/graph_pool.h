@@ -16,7 +16,7 @@
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pool_id.h"
 #include "strata/facade/lookup/key_table.h"
 #include "strata/facade/place_state.h"

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
+
 namespace strata {
 namespace {
 
@@ -331,6 +333,35 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
                 "the capture of the stream was not announced: call "
                 "CaptureGuard or PrepareMemoryPoolForCUDAGraph before it "
                 "begins (in C, strata_capture_begin)");
+}
+
+Allocation* GraphPools::TryAllocate(const std::shared_ptr<PlaceState>& place,
+                                    const Stream& stream,
+                                    const Request& request, Failure& failure,
+                                    bool* is_captured) noexcept {
+  const std::shared_ptr<GraphPool> pool =
+      Route(*place->device(), stream, failure);
+  *is_captured = pool != nullptr || failure.reason != Failure::Reason::kNone;
+  if (pool == nullptr) {
+    failure.place = place->place();
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+  try {
+    Front& front = pool->FrontOf(place, stream);
+    Allocation* allocation = front.TryAllocate(request, failure);
+    if (allocation == nullptr) return nullptr;
+    allocation->block()->owner = &front;
+    AddFlag(*allocation->block(), kBlockRouted);
+    return allocation;
+  } catch (const std::bad_alloc&) {
+    failure = Failure();
+    failure.reason = Failure::Reason::kHostMemory;
+    failure.place = place->place();
+    failure.layer = "graph_pool";
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
 }
 
 void GraphPools::AddHoldsOf(Device& device, const Stream& stream,

@@ -15,6 +15,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/graphs/captured_alloc.h"
 #include "strata/facade/graphs/graph_pool.h"
 #include "strata/platform/device.h"
 #include "strata/platform/function_ref.h"
@@ -37,7 +38,7 @@ namespace strata {
 // Cost: nothing while no capture is announced; then one device call per
 //   request.
 // Source: DESIGN §5; cuda_semantics.md C10, C29, C31; paddle.md §3.8.
-class GraphPools final : public CaptureHolds {
+class GraphPools final : public CaptureHolds, public CapturedAlloc {
  public:
   explicit GraphPools(std::shared_ptr<TimelineTable> timelines);
 
@@ -87,6 +88,10 @@ class GraphPools final : public CaptureHolds {
   std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
                                    Failure& failure,
                                    bool may_be_gone = false) noexcept;
+  Allocation* TryAllocate(const std::shared_ptr<PlaceState>& place,
+                          const Stream& stream, const Request& request,
+                          Failure& failure,
+                          bool* is_captured) noexcept override;
   void AddHoldsOf(Device& device, const Stream& stream, std::uint64_t own,
                   std::vector<std::shared_ptr<CaptureHold>>& holds,
                   bool may_be_gone) override;
@@ -100,8 +105,8 @@ class GraphPools final : public CaptureHolds {
   bool AskAndSweep() noexcept;
   // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
   // with graphs of pools without users.
-  ReclaimSource& ask_step() { return ask_step_; }
-  ReclaimSource& await_step() { return await_step_; }
+  ReclaimSource& ask_step() override { return ask_step_; }
+  ReclaimSource& await_step() override { return await_step_; }
   // Withdraws all announcements and removes all pools: the facade is being
   // destroyed.
   void Close() noexcept;

@@ -35,7 +35,7 @@ endfunction()
 
 # The headers of a platform that is not built may need missing libraries.
 strata_header_check(platform platform GLOB)
-foreach(folder IN LISTS STRATA_PLATFORMS ITEMS calls check host locks)
+foreach(folder IN LISTS STRATA_PLATFORMS ITEMS biased_lock calls check host locks)
   strata_header_check(platform platform/${folder} GLOB_RECURSE)
 endforeach()
 if(STRATA_PLATFORM_CUDA)

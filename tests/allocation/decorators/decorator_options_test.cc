@@ -14,7 +14,7 @@
 #include <stdexcept>
 
 #include "strata/platform/host/processor.h"
-#include "strata/platform/locks/process_barrier.h"
+#include "strata/platform/biased_lock/process_barrier.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -15,7 +14,9 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/hit/remote_frees.h"
-#include "strata/platform/locks/process_barrier.h"
+#include "strata/platform/biased_lock/biased_lock.h"
+#include "strata/platform/biased_lock/process_barrier.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 namespace {
@@ -52,7 +53,10 @@ class ChainLockTest : public testing::Test {
 
 TEST_F(ChainLockTest, IsClosedAtFirst) {
   Block block = LiveBlock();
-  EXPECT_FALSE(lock_.is_open());
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    EXPECT_FALSE(lock_.is_open());
+  }
   EXPECT_FALSE(frees_.Leave(block));
   EXPECT_TRUE(IsPlain(block));
 }
@@ -71,102 +75,40 @@ TEST_F(ChainLockTest, WhoLocksNextTakesInAllThatWaits) {
   EXPECT_TRUE(lock_.is_open());
 }
 
-TEST_F(ChainLockTest, EveryWayToLockTakesIn) {
+// A hit calls nothing: queued blocks stay queued until a call that must count
+// them.
+TEST_F(ChainLockTest, TryLockTakesInNothing) {
   Open();
   Block block = LiveBlock();
-  ASSERT_TRUE(frees_.Leave(block));
-  { const ChainLock::Guard guard(lock_); }
-  EXPECT_EQ(taker_.blocks, 1U);
-  block = LiveBlock();
   ASSERT_TRUE(frees_.Leave(block));
   ASSERT_TRUE(lock_.try_lock());
-  EXPECT_EQ(taker_.blocks, 2U);
-  lock_.unlock();
-}
-
-// A hit makes no calls: queued blocks stay queued until a call that must count
-// them.
-TEST_F(ChainLockTest, WhoTakesItAtOnceTakesInNothing) {
-  using Hold = ChainLock::ByWord;
-  Open();
-  Block block = LiveBlock();
-  ASSERT_TRUE(frees_.Leave(block));
-  ASSERT_TRUE(Hold::TakeAtOnce(lock_));
   EXPECT_TRUE(lock_.has_waiting());
   EXPECT_FALSE(lock_.try_lock());
-  lock_.TakeIn();
+  EXPECT_EQ(HeldLocks(), 1);
+  EXPECT_TRUE(lock_.TakeIn());
+  EXPECT_FALSE(lock_.TakeIn());
   EXPECT_FALSE(lock_.has_waiting());
   EXPECT_EQ(taker_.blocks, 1U);
-  Hold::Release(lock_);
-  ASSERT_TRUE(lock_.try_lock());
-  ChainLock::AsLocked::Release(lock_);
+  lock_.unlock();
   EXPECT_EQ(HeldLocks(), 0);
 }
 
-TEST_F(ChainLockTest, NorDoesWhoWaitsForIt) {
-  using Hold = ChainLock::AsLocked;
-  Open();
-  Block block = LiveBlock();
-  ASSERT_TRUE(frees_.Leave(block));
-  Hold::Take(lock_);
-  EXPECT_FALSE(Hold::TryTake(lock_));
-  Hold::Release(lock_);
-  ASSERT_TRUE(Hold::TryTake(lock_));
-  EXPECT_TRUE(lock_.has_waiting());
-  Hold::Release(lock_);
-  EXPECT_EQ(taker_.blocks, 0U);
-  EXPECT_EQ(HeldLocks(), 0);
-  const std::lock_guard<ChainLock> guard(lock_);
-}
-
-TEST_F(ChainLockTest, NorDoesItsOwner) {
-  using Hold = ChainLock::AsOwner;
+TEST_F(ChainLockTest, NorDoesTryLockOfItsOwner) {
   ChainLock lock(/*may_bias=*/true);
   if (!ProcessBarrier::Instance().is_available()) {
     GTEST_SKIP() << "no thread can own a lock here";
   }
-  EXPECT_FALSE(Hold::TakeAtOnce(lock));
   for (std::uint32_t i = 0; i < BiasedLockMachine::kFirstRun; ++i) {
-    ASSERT_FALSE(ChainLock::ByWord::TakeAtOnce(lock));
     const std::lock_guard<ChainLock> guard(lock);
     lock.Open(frees_);
   }
   Block block = LiveBlock();
   ASSERT_TRUE(frees_.Leave(block));
-  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  ASSERT_TRUE(lock.try_lock());
   EXPECT_TRUE(lock.has_waiting());
-  Hold::Release(lock);
+  lock.unlock();
   { const std::lock_guard<ChainLock> guard(lock); }
   EXPECT_EQ(taker_.blocks, 1U);
-}
-
-TEST_F(ChainLockTest, IsSimpleWhateverWaits) {
-  EXPECT_TRUE(lock_.is_simple());
-  Open();
-  EXPECT_TRUE(lock_.is_simple());
-  Block block = LiveBlock();
-  ASSERT_TRUE(frees_.Leave(block));
-  EXPECT_TRUE(lock_.is_simple());
-  const std::lock_guard<ChainLock> guard(lock_);
-  lock_.Close();
-  EXPECT_TRUE(lock_.is_simple());
-}
-
-TEST_F(ChainLockTest, OneThatAThreadMayOwnIsNeverSimple) {
-  ChainLock lock(/*may_bias=*/true);
-  if (!ProcessBarrier::Instance().is_available()) {
-    EXPECT_TRUE(lock.is_simple());
-    GTEST_SKIP() << "no thread can own a lock here";
-  }
-  EXPECT_FALSE(lock.is_simple());
-  lock.lock();
-  lock.Open(frees_);
-  lock.unlock();
-  EXPECT_FALSE(lock.is_simple());
-  lock.lock();
-  lock.Close();
-  lock.unlock();
-  EXPECT_FALSE(lock.is_simple());
 }
 
 TEST_F(ChainLockTest, CloseTakesInAndRefuses) {
@@ -194,47 +136,16 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   Block block = LiveBlock();
   bool was_locked = true;
   std::thread([&] {
-    was_locked = ChainLock::AsLocked::TryTake(biased);
-    if (was_locked) return ChainLock::AsLocked::Release(biased);
+    was_locked = biased.try_lock();
+    if (was_locked) return biased.unlock();
     EXPECT_TRUE(frees_.Leave(block));
   }).join();
   if (was_locked) GTEST_SKIP() << "no biased locks on this system";
   { const std::lock_guard<ChainLock> guard(biased); }
   EXPECT_EQ(taker_.blocks, 1U);
-  // A removed owner would need many acquisitions first.
-  ASSERT_TRUE(ChainLock::AsOwner::TakeAtOnce(biased));
-  ChainLock::AsOwner::Release(biased);
-}
-
-// Then it behaves like a lock that was never biased.
-TEST_F(ChainLockTest, IsSimpleOnceItCanHaveNoOwnerAnyMore) {
-  ChainLock lock(/*may_bias=*/true);
-  if (!ProcessBarrier::Instance().is_available()) {
-    GTEST_SKIP() << "no thread can own a lock here";
-  }
-  std::barrier both(2);
-  const auto use = [&](std::uint32_t first) {
-    for (std::uint32_t i = 0; i < BiasedLockMachine::kMostTurns; ++i) {
-      if (i % 2 == first) {
-        const std::lock_guard<ChainLock> guard(lock);
-      }
-      both.arrive_and_wait();
-    }
-  };
-  std::thread other(use, 1);
-  use(0);
-  other.join();
-  lock.lock();
-  lock.Open(frees_);
-  lock.unlock();
-  EXPECT_TRUE(lock.is_simple());
-  EXPECT_TRUE(lock.is_open());
-  Block block = LiveBlock();
-  ASSERT_TRUE(frees_.Leave(block));
-  { const std::lock_guard<ChainLock> guard(lock); }
-  EXPECT_EQ(taker_.blocks, 1U);
-  ASSERT_TRUE(ChainLock::ByWord::TakeAtOnce(lock));
-  ChainLock::ByWord::Release(lock);
+  // A removed owner would fail: it would first have to lock again.
+  ASSERT_TRUE(biased.try_lock());
+  biased.unlock();
 }
 
 class ChainLockThreadsTest : public ChainLockTest,

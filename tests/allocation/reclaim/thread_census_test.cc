@@ -87,12 +87,6 @@ TEST_F(ThreadCensusTest, APlaceIsSharedOnceASecondThreadIsCounted) {
   EXPECT_FALSE(Census().WasShared(b_));
 }
 
-TEST_F(ThreadCensusTest, NobodyIsCountedNowhere) {
-  for (std::uint64_t bits = ~std::uint64_t{0}; bits != 0; bits <<= 1) {
-    EXPECT_FALSE(ThreadCensus::IsCounted(bits | ThreadCensus::kNowhere));
-  }
-}
-
 TEST_F(ThreadCensusTest, AFreshPlaceKnowsNobody) {
   const std::uint64_t place = Census().AddPlace();
   ThreadCensus::Count(place);
@@ -110,8 +104,7 @@ TEST_F(ThreadCensusTest, PlacesBeyondTheBitsShareThem) {
   for (const std::uint64_t place : places)
     EXPECT_TRUE(std::has_single_bit(place));
   const std::set<std::uint64_t> bits(places.begin(), places.end());
-  EXPECT_EQ(bits.size(), 63U);
-  EXPECT_FALSE(bits.contains(ThreadCensus::kNowhere));
+  EXPECT_EQ(bits.size(), 64U);
   // When one of two places that share a bit is removed, the other keeps its
   // threads.
   ThreadCensus::Count(places.front());

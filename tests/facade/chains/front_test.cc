@@ -1,4 +1,4 @@
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 
 #include <gtest/gtest.h>
 

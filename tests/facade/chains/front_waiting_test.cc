@@ -1,4 +1,5 @@
-// Frees that wait at the lock of a front because another thread holds it.
+// Frees that wait at the lock of a front because another thread holds or owns
+// it.
 
 #include <gtest/gtest.h>
 
@@ -22,8 +23,9 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/hit/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/facade/front.h"
+#include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/capture_guard.h"
+#include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
 
@@ -37,20 +39,27 @@ void YieldOften() {
 
 class FrontWaitingTest : public FacadeFixture {
  protected:
-  // Builds the facade, and a chain that queues contended frees from now on.
-  void BuildOpen(const std::string& options = "") {
+  void BuildStreams(const std::string& options = "") {
     facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
                                                 platform_, clock_);
     stream_ = NewStream();
     other_ = NewStream();
-    for (int i = 0; i < 1000 && !front().may_have_waiting(); ++i) MeetOnce();
-    ASSERT_TRUE(front().may_have_waiting());
+  }
+  // While the result lives, a Freer does not borrow memory from the stream.
+  AllocationPtr UseOther() {
+    Alloc(1000).reset();
+    return facade().Alloc(kPlace, 100, other_);
   }
 
   Front& front() {
     return static_cast<Front&>(facade().GetAllocator(kPlace, stream_));
   }
   ChainLock& lock() { return *front().hit_path()->hit_lock(); }
+  // Whether a contended free may be queued.
+  bool IsOpen() {
+    const std::lock_guard<ChainLock> guard(lock());
+    return lock().is_open();
+  }
   AllocationPtr Alloc(std::size_t bytes) {
     return facade().Alloc(kPlace, bytes, stream_);
   }
@@ -95,24 +104,10 @@ class FrontWaitingTest : public FacadeFixture {
   ManualClock clock_;
   Stream stream_;
   Stream other_;
-
- private:
-  // A thread that frees while this one holds the lock. The first such thread
-  // must wait.
-  void MeetOnce() {
-    AllocationPtr allocation = Alloc(1000);
-    Freer freer(*this, [&] { allocation.reset(); });
-    {
-      const std::lock_guard<ChainLock> guard(lock());
-      freer.Go();
-      YieldOften();
-    }
-    freer.Join();
-  }
 };
 
 TEST_F(FrontWaitingTest, AFreeDoesNotWaitForWhoHasTheLock) {
-  BuildOpen();
+  BuildStreams();
   Leave(Alloc(1000));
   // A query drains the queued free.
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
@@ -123,7 +118,7 @@ TEST_F(FrontWaitingTest, AFreeDoesNotWaitForWhoHasTheLock) {
 TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
   for (const std::size_t bytes :
        {std::size_t{1000}, std::size_t{100000}, Mebibytes(3)}) {
-    BuildOpen();
+    BuildStreams();
     for (int i = 0; i < 4; ++i) Alloc(bytes).reset();
     AllocationPtr first = Alloc(bytes);
     void* const address = first->data();
@@ -137,7 +132,8 @@ TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
 
 // A hit looks only at the front cache.
 TEST_F(FrontWaitingTest, AHitTakesInNothing) {
-  BuildOpen();
+  BuildStreams();
+  const AllocationPtr other = UseOther();
   for (int i = 0; i < 4; ++i) Alloc(1000).reset();
   AllocationPtr left = Alloc(1000);
   void* const address = left->data();
@@ -153,7 +149,7 @@ TEST_F(FrontWaitingTest, AHitTakesInNothing) {
 
 // Unless it would reach a new peak.
 TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
-  BuildOpen();
+  BuildStreams();
   for (int i = 0; i < 4; ++i) Alloc(1000).reset();
   AllocationPtr first = Alloc(1000);
   const AllocationPtr second = Alloc(1000);
@@ -168,73 +164,64 @@ TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   EXPECT_EQ(front().stats().peak_in_use_bytes, 3072U);
 }
 
-// Until the queue is full: then it drains all queued frees.
-TEST_F(FrontWaitingTest, AThreadThatOnlyFreesTakesNoLock) {
-  BuildOpen();
+// A full queue: the next free waits for the lock, and drains all queued frees.
+TEST_F(FrontWaitingTest, AFreeThatFindsTheQueueFullDrainsIt) {
+  BuildStreams();
   std::vector<AllocationPtr> held;
   for (std::size_t i = 0; i <= RemoteFrees::kMost; ++i) {
     held.push_back(Alloc(1000));
   }
+  std::latch is_full(1);
   Freer freer(*this, [&] {
-    while (held.size() > 1) {
-      held.pop_back();
-      EXPECT_TRUE(lock().has_waiting());
-    }
+    while (held.size() > 1) held.pop_back();
+    is_full.count_down();
     held.pop_back();
-    EXPECT_FALSE(lock().has_waiting());
   });
-  freer.Go();
+  {
+    const std::lock_guard<ChainLock> guard(lock());
+    freer.Go();
+    is_full.wait();
+    EXPECT_TRUE(lock().has_waiting());
+    YieldOften();
+  }
   freer.Join();
+  EXPECT_FALSE(lock().has_waiting());
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
 }
 
-TEST_F(FrontWaitingTest, AThreadThatAllocatesHereFreesWithTheLock) {
-  BuildOpen();
+TEST_F(FrontWaitingTest, AFreeThatFindsTheLockFreeTakesIt) {
+  BuildStreams("strata_stream_lock=word");
   AllocationPtr held = Alloc(1000);
   Leave(Alloc(1000));
   Alloc(Mebibytes(3)).reset();  // drains the queued frees
-  held.reset();
+  Freer freer(*this, [&] { held.reset(); });
+  freer.Go();
+  freer.Join();
   EXPECT_FALSE(lock().has_waiting());
+  EXPECT_EQ(front().stats().in_use_bytes, 0U);
 }
 
-// It waits for the holder of the lock.
-TEST_F(FrontWaitingTest, NorDoesItLeaveBlocksWhileAnotherOneHasTheLock) {
-  BuildOpen();
+// The owner keeps the lock.
+TEST_F(FrontWaitingTest, AFreeOfAnotherThreadRemovesNoOwner) {
+  if (!ProcessBarrier::Instance().is_available()) {
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  BuildStreams("strata_stream_lock=biased");
+  const AllocationPtr other = UseOther();
+  for (int i = 0; i < 100; ++i) Alloc(1000).reset();
   AllocationPtr held = Alloc(1000);
-  Alloc(Mebibytes(3)).reset();
-  std::latch has_lock(1);
-  std::thread holder([&] {
-    const std::lock_guard<ChainLock> guard(lock());
-    has_lock.count_down();
-    YieldOften();
-  });
-  has_lock.wait();
-  held.reset();
-  holder.join();
-  EXPECT_FALSE(lock().has_waiting());
-}
-
-// So frees of the allocating thread are as before, for every kind of request.
-TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
-  const auto open_for = [this](const auto& pair) {
-    int pairs = 0;
-    for (; pairs < 10000 && front().may_have_waiting(); ++pairs) pair();
-    return pairs;
-  };
-  BuildOpen();
-  EXPECT_GT(open_for([&] { Alloc(1000).reset(); }), 1000);
-  EXPECT_FALSE(front().may_have_waiting());
-  BuildOpen();
-  open_for([&] {
-    Failure failure;
-    facade().TryAlloc(kPlace, Request{1000}, stream_, failure).reset();
-  });
-  EXPECT_FALSE(front().may_have_waiting());
+  Freer freer(*this, [&] { held.reset(); });
+  freer.Go();
+  freer.Join();
+  EXPECT_TRUE(lock().has_waiting());
+  ASSERT_TRUE(lock().try_lock());  // only its owner can
+  lock().unlock();
+  EXPECT_EQ(front().stats().in_use_bytes, 0U);
 }
 
 // The layers must see the frees.
 TEST_F(FrontWaitingTest, NoneIsLeftWhileACaptureIsAnnounced) {
-  BuildOpen();
+  BuildStreams();
   AllocationPtr held = Alloc(1000);
   Freer freer(*this, [&] { held.reset(); });
   const CaptureGuard capture(facade(), stream_);
@@ -245,27 +232,15 @@ TEST_F(FrontWaitingTest, NoneIsLeftWhileACaptureIsAnnounced) {
 }
 
 TEST_F(FrontWaitingTest, NoneIsLeftThatIsToBeFilled) {
-  BuildOpen();
+  BuildStreams();
   const DebugFill fill(&device(), static_cast<unsigned char>(7), false);
   front().set_debug_fill(&fill);
-  EXPECT_FALSE(front().may_have_waiting());
+  EXPECT_FALSE(IsOpen());
   front().set_debug_fill(nullptr);
 }
 
-TEST_F(FrontWaitingTest, SomeAreAsLongAsTheyAreTakenIn) {
-  BuildOpen();
-  for (int i = 0; i < 10000; ++i) {
-    if (i % 1000 == 0) {
-      Leave(Alloc(Mebibytes(3)));
-      Alloc(Mebibytes(3)).reset();
-    }
-    Alloc(1000).reset();
-    ASSERT_TRUE(front().may_have_waiting()) << i;
-  }
-}
-
 TEST_F(FrontWaitingTest, CountsAsOtherFrees) {
-  BuildOpen();
+  BuildStreams();
   const Stats before = front().stats();
   std::vector<AllocationPtr> allocations;
   for (std::size_t i = 1; i <= 40; ++i) allocations.push_back(Alloc(1000 * i));
@@ -277,7 +252,7 @@ TEST_F(FrontWaitingTest, CountsAsOtherFrees) {
 }
 
 TEST_F(FrontWaitingTest, ReleaseGivesBackWhatWaits) {
-  BuildOpen();
+  BuildStreams();
   facade().Release(kPlace);
   Leave(Alloc(Mebibytes(12)));
   EXPECT_GE(facade().Release(kPlace), Mebibytes(12));
@@ -289,7 +264,7 @@ TEST_F(FrontWaitingDeathTest, ASecondFreeIsFoundWhileTheFirstWaits) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        BuildOpen();
+        BuildStreams();
         AllocationPtr allocation = Alloc(1000);
         AllocationPtr again(allocation.get());
         Freer freer(*this, [&] {
@@ -306,7 +281,7 @@ TEST_F(FrontWaitingDeathTest, ASecondFreeIsFoundWhileTheFirstWaits) {
 // The end of a stream drains the queued frees, and its chain ends with the last
 // free.
 TEST_F(FrontWaitingTest, TheEndOfAStreamTakesInWhatWaits) {
-  BuildOpen();
+  BuildStreams();
   AllocationPtr last = Alloc(1000);
   Leave(Alloc(1000));
   facade().StreamDestroyed(stream_);
@@ -317,14 +292,14 @@ TEST_F(FrontWaitingTest, TheEndOfAStreamTakesInWhatWaits) {
 
 // A queued free is memory that another request may use.
 TEST_F(FrontWaitingTest, ARequestOfAnotherStreamGetsWhatWaits) {
-  BuildOpen("gpu_allocator_retry_time=0");
+  BuildStreams("gpu_allocator_retry_time=0");
   Leave(Alloc(Mebibytes(40)));
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(40), NewStream()), nullptr);
 }
 
 // A free that is queued at a lock would wake no waiter.
 TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
-  BuildOpen();
+  BuildStreams();
   AllocationPtr held = Alloc(Mebibytes(40));
   AllocationPtr result;
   std::promise<void> ended;
@@ -335,7 +310,7 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
     ended.set_value();
   });
   clock_.AwaitWaiters(1);
-  EXPECT_FALSE(front().may_have_waiting());
+  EXPECT_FALSE(IsOpen());
   Freer freer(*this, [&] { held.reset(); });
   {
     const std::lock_guard<ChainLock> guard(lock());

@@ -286,18 +286,13 @@ void Explorer::Return(State& state, std::size_t thread) {
   Thread& t = state.threads[thread];
   const Calls::Node& node = calls_.node(t.node);
   if (node.call != Do::kUnlock && node.named > 1) result_.undone = true;
-  const bool may_fail =
-      node.call == Do::kTryLock || node.call == Do::kEnterAtOnce ||
-      node.call == Do::kTakeWordAtOnce || node.call == Do::kTryLockUnowned;
-  if (may_fail && node.next.value == 0) {
+  if (node.call == Do::kTryLock && node.next.value == 0) {
     result_.try_failed = true;
     const LockModel::Program& program = programs_[thread];
     while (program[t.step].what != Do::kUnlock ||
            program[t.step].lock != node.lock) {
       ++t.step;
     }
-  } else if (node.call == Do::kRenew) {
-    if (node.took_word) result_.renewed = true;
   } else if (node.call != Do::kUnlock) {
     Enter(state, thread);
   }
@@ -312,6 +307,10 @@ void Explorer::Enter(State& state, std::size_t thread) {
     if (other != thread && IsInside(state, other, node.lock)) {
       Fail("two threads hold one lock");
     }
+  }
+  if (node.call == Do::kTryLock) {
+    if (node.counted) result_.tried_word = true;
+    if (!node.took_word) result_.tried_owner = true;
   }
   if (node.took_word) return;
   result_.entered = true;
@@ -330,9 +329,6 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
     switch (program[i].what) {
       case Do::kLock:
       case Do::kTryLock:
-      case Do::kEnterAtOnce:
-      case Do::kTakeWordAtOnce:
-      case Do::kTryLockUnowned:
         return false;
       case Do::kUnlock:
         return true;

@@ -38,12 +38,8 @@ class LockModel {
 
   enum class Do : std::uint8_t {
     kLock,
-    kTryLock,         // on failure continues behind the lock's next kUnlock
-    kEnterAtOnce,     // likewise
-    kTakeWordAtOnce,  // likewise
-    kTryLockUnowned,  // likewise
+    kTryLock,  // on failure continues behind the lock's next kUnlock
     kUnlock,
-    kRenew,
     kCount,  // adds one to the lock's counter: a load and a store
     kEnd,    // the thread ends, and another one replaces it
   };
@@ -68,8 +64,9 @@ class LockModel {
     bool entered_again = false;
     bool inherited = false;
     bool try_failed = false;
-    bool gave_up = false;  // the lock allowed no owner any more
-    bool renewed = false;  // then it allowed an owner again
+    bool tried_word = false;   // TryLock acquired the word of a biasable lock
+    bool tried_owner = false;  // TryLock entered as the owner
+    bool gave_up = false;      // the lock allowed no owner any more
   };
 
   // One program for each thread.

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/platform/locks/biased_lock_core.h"
+#include "strata/platform/biased_lock/biased_lock_core.h"
 
 namespace strata::lock_model {
 namespace {
@@ -120,8 +120,9 @@ struct Slots {
 
 Slots* g_slots = nullptr;
 
-// The smallest limits. The first use sets an owner. After a removal, two uses
-// set one. After two more uses in turn, the lock has no owner any more.
+// Small limits. The first use sets an owner. After a removal, two uses set
+// one, after the next removals three. After two more uses in turn, the lock has
+// no owner any more.
 struct Machine {
   template <class T>
   using Atomic = lock_model::Atomic<T>;
@@ -129,7 +130,7 @@ struct Machine {
   using Guarded = lock_model::Guarded<T>;
   using Slot = lock_model::Slot;
   static constexpr std::uint32_t kFirstRun = 1;
-  static constexpr std::uint32_t kMostRun = 2;
+  static constexpr std::uint32_t kMostRun = 3;
   static constexpr std::uint32_t kMostTurns = 3;
 
   class Wait {
@@ -164,19 +165,7 @@ bool Call(Lock& lock, LockModel::Do call) {
       lock.Lock();
       return true;
     case LockModel::Do::kTryLock:
-      return lock.TryLock();
-    case LockModel::Do::kTryLockUnowned:
-      return lock.TryLockUnowned();
-    case LockModel::Do::kEnterAtOnce:
-      return lock.EnterAtOnce();
-    case LockModel::Do::kTakeWordAtOnce:
-      if (!lock.TakeWordAtOnce()) return false;
-      if (!lock.is_biasable()) return true;
-      lock.Release();
-      return false;
-    case LockModel::Do::kRenew:
-      lock.Renew();
-      return true;
+      return lock.TryLock() != Lock::Way::kNone;
     default:
       if (auto* slot = lock.Entered()) {
         Lock::Leave(slot);
@@ -234,6 +223,8 @@ std::size_t Calls::After(std::size_t index, Value result) {
   node.result = result;
   node.took_word =
       parent.took_word || parent.next.kind == WordAccess::Kind::kExchange;
+  node.counted =
+      parent.counted || parent.next.kind == WordAccess::Kind::kGuardedStore;
   const bool names = parent.next.kind == WordAccess::Kind::kStore &&
                      IsHeld(parent.next.variable);
   node.named = parent.named + (names ? 1 : 0);

@@ -54,6 +54,7 @@ class Calls {
     std::size_t lock = 0;
     Value result = 0;        // result of the previous access
     bool took_word = false;  // exchanged the lock word
+    bool counted = false;    // the call wrote data that the lock word guards
     int named = 0;           // number of writes to a slot
     std::map<Value, std::size_t> children;
   };

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/processor.h"
-#include "strata/platform/locks/process_barrier.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/tools/command_line_fixture.h"
 

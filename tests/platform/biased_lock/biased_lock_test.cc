@@ -1,4 +1,4 @@
-#include "strata/platform/locks/biased_lock.h"
+#include "strata/platform/biased_lock/biased_lock.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/tests/platform/locks/own_lock.h"
+#include "strata/tests/platform/biased_lock/own_lock.h"
 
 namespace strata {
 namespace {
@@ -112,13 +112,19 @@ TEST_P(BiasedLockTest, TryLockFailsWhileHeldAndSucceedsAfter) {
   }
 }
 
-TEST_P(BiasedLockTest, TryLockOfAnotherThreadTakesItFromItsOwner) {
+TEST_P(BiasedLockTest, TryLockOfAnotherThreadRemovesNoOwner) {
   Own(lock_);
+  const bool is_owned = lock_.is_mine();
   std::thread([&] {
-    EXPECT_TRUE(lock_.try_lock());
-    lock_.unlock();
+    const bool is_locked = lock_.try_lock();
+    EXPECT_EQ(is_locked, !is_owned);
+    if (is_locked) lock_.unlock();
   }).join();
-  EXPECT_FALSE(lock_.is_mine());
+  EXPECT_EQ(lock_.is_mine(), is_owned);
+  ASSERT_TRUE(lock_.try_lock());
+  EXPECT_EQ(HeldLocks(), 1);
+  lock_.unlock();
+  EXPECT_EQ(HeldLocks(), 0);
 }
 
 TEST_P(BiasedLockTest, CountsTheLocksOfTheCallingThreadOnly) {
@@ -221,6 +227,22 @@ TEST_F(BiasedLockOwnerTest, BelongsToWhoTookItOftenInARow) {
   { const std::lock_guard guard(lock_); }
   EXPECT_TRUE(lock_.is_mine());
   std::thread([&] { EXPECT_FALSE(lock_.is_mine()); }).join();
+}
+
+// try_lock continues a run, and lock() starts and ends it.
+TEST_F(BiasedLockOwnerTest, TryLockCountsInARunButMakesNoOwner) {
+  EXPECT_FALSE(lock_.try_lock());  // no thread has locked it
+  { const std::lock_guard guard(lock_); }
+  for (int i = 2; i < kFirstRun; ++i) {
+    ASSERT_TRUE(lock_.try_lock()) << i;
+    EXPECT_EQ(HeldLocks(), 1);
+    lock_.unlock();
+  }
+  std::thread([&] { EXPECT_FALSE(lock_.try_lock()); }).join();
+  EXPECT_FALSE(lock_.try_lock());  // this one would make an owner
+  EXPECT_FALSE(lock_.is_mine());
+  { const std::lock_guard guard(lock_); }
+  EXPECT_TRUE(lock_.is_mine());
 }
 
 // Locks and unlocks it `times` times in a separate thread.

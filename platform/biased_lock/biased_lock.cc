@@ -1,4 +1,4 @@
-#include "strata/platform/locks/biased_lock.h"
+#include "strata/platform/biased_lock/biased_lock.h"
 
 #include <array>
 #include <mutex>

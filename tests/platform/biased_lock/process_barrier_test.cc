@@ -1,4 +1,4 @@
-#include "strata/platform/locks/process_barrier.h"
+#include "strata/platform/biased_lock/process_barrier.h"
 
 #include <gtest/gtest.h>
 #include <linux/membarrier.h>

@@ -1,13 +1,13 @@
-#ifndef STRATA_PLATFORM_LOCKS_BIASED_LOCK_H_
-#define STRATA_PLATFORM_LOCKS_BIASED_LOCK_H_
+#ifndef STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_H_
+#define STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/platform/biased_lock/biased_lock_core.h"
+#include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/initial_exec.h"
-#include "strata/platform/locks/biased_lock_core.h"
-#include "strata/platform/locks/process_barrier.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
@@ -94,10 +94,10 @@ class BiasedLockMachine {
 //   Each removal of an owner doubles this number, up to 65536. Any other thread
 //   that locks removes the owner.
 //   After the lock has passed from one thread to another 4096 times without an
-//   owner in between, it stays a spin lock until Renew.
-//   Meets BasicLockable and Lockable; try_lock of another thread may remove an
-//   owner. Not recursive, not fair. Unlocking accesses the lock last, so the
-//   last user of an object may delete the object then.
+//   owner in between, it stays a spin lock.
+//   Meets BasicLockable and Lockable. Not recursive, not fair. Unlocking
+//   accesses the lock last, so the last user of an object may delete the object
+//   then.
 // Cost: 1 to 2 ns per pair for the owner, 8 ns for an uncontended pair
 //   otherwise. A removal costs the thread that removes 20 to 40 us. 48 bytes.
 // Threads: any thread. For the view of the thread sanitizer see
@@ -114,89 +114,40 @@ class BiasedLock {
   explicit BiasedLock(ProcessBarrier* barrier)
       : core_(BiasedLockMachine(barrier)) {}
 
-  // Holds a lock and remembers how it was acquired. A few instructions cheaper
-  // than lock() and unlock(), which determine that again.
-  class Guard {
-   public:
-    explicit Guard(BiasedLock& lock) : lock_(lock), slot_(lock.core_.Lock()) {
-      if (slot_ == nullptr) ++t_held_words;
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-    ~Guard() { lock_.Unlock(slot_); }
-
-   private:
-    BiasedLock& lock_;
-    BiasedLockMachine::Slot* const slot_;  // null: holds the lock word
-  };
-
-  // Two ways to hold a lock over a few instructions that make no call. So
-  // HeldLocks need not count the lock, and the release needs no check. A lock
-  // acquired by TakeAtOnce is either released by the same struct, or kept with
-  // Keep: then it is held as after lock(). A kept lock is unlocked by unlock(),
-  // or by Unkeep and Release.
-
-  // By the lock word: for a lock that may not be biased.
-  struct ByWord {
-    static bool TakeAtOnce(BiasedLock& lock) {
-      return lock.core_.TakeWordAtOnce();
-    }
-    static void Release(BiasedLock& lock) { lock.core_.Release(); }
-    static void Keep() { ++t_held_words; }
-    static void Unkeep() { --t_held_words; }
-  };
-  // As the owner of the lock.
-  struct AsOwner {
-    static bool TakeAtOnce(BiasedLock& lock) {
-      return lock.core_.EnterAtOnce();
-    }
-    static void Release(BiasedLock& /*lock*/) {
-      BiasedLockCore<BiasedLockMachine>::Leave(BiasedLockMachine::MySlot());
-    }
-    // Nothing to do: HeldLocks counts the lock of an owner.
-    static void Keep() {}
-    static void Unkeep() {}
-  };
-
   void lock() {
     if (core_.Lock() == nullptr) ++t_held_words;
   }
+  // Waits for no thread and removes no owner. Returns false if another thread
+  // holds the lock, owns it, or locked it last, and where lock() makes the
+  // thread the owner.
   bool try_lock() {
-    if (!core_.TryLock()) return false;
-    if (core_.Entered() == nullptr) ++t_held_words;
-    return true;
+    const Core::Way way = core_.TryLock();
+    if (way == Core::Way::kWord) ++t_held_words;
+    return way != Core::Way::kNone;
   }
-  // Like try_lock(), but also returns false if another thread owns the lock.
-  // That thread stays the owner.
-  bool try_lock_unowned() {
-    if (!core_.TryLockUnowned()) return false;
-    if (core_.Entered() == nullptr) ++t_held_words;
-    return true;
+  void unlock() {
+    BiasedLockMachine::Slot* const slot = core_.Entered();
+    if (slot == nullptr) [[likely]] {
+      --t_held_words;
+      core_.Release();
+    } else {
+      Core::Leave(slot);
+    }
   }
-  void unlock() { Unlock(core_.Entered()); }
 
-  // Call this when the guarded object is reused. Resets the counts of
-  // acquisitions; a lock constructed as biasable may be biased again. An owner
-  // stays. Waits for the thread that holds the word; calls nothing.
-  void Renew() { core_.Renew(); }
+  // For tests and reports.
+
   // True if the lock can have an owner now.
   bool may_be_biased() const { return core_.is_biasable(); }
   // True if the calling thread owns the lock.
   bool is_mine() const { return core_.is_mine(); }
 
  private:
-  void Unlock(BiasedLockMachine::Slot* slot) {
-    if (slot == nullptr) [[likely]] {
-      --t_held_words;
-      core_.Release();
-    } else {
-      BiasedLockCore<BiasedLockMachine>::Leave(slot);
-    }
-  }
+  using Core = BiasedLockCore<BiasedLockMachine>;
 
-  BiasedLockCore<BiasedLockMachine> core_;
+  Core core_;
 };
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_LOCKS_BIASED_LOCK_H_
+#endif  // STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_H_

@@ -1,5 +1,5 @@
-#ifndef STRATA_PLATFORM_LOCKS_BIASED_LOCK_CORE_H_
-#define STRATA_PLATFORM_LOCKS_BIASED_LOCK_CORE_H_
+#ifndef STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_CORE_H_
+#define STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_CORE_H_
 
 #include <algorithm>
 #include <atomic>
@@ -31,8 +31,7 @@ namespace strata {
 //   barrier is negligible.
 //
 //   Not biasable: a lock that passed between threads too often without an owner
-//   is not biasable until Renew. A thread that acquired the lock word checks
-//   afterwards whether the word is enough.
+//   is never biasable again.
 //
 //   An unlocking owner writes its slot last, so the last user of an object may
 //   delete the lock right after.
@@ -63,31 +62,13 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  // Acquires the lock word, to be released by Release. Returns false if another
-  // thread holds it. The word is the whole lock if the lock is not biasable. A
-  // caller that does not know this before checks it after the call.
-  bool TakeWordAtOnce() {
-    return !taken_.exchange(true, std::memory_order_acquire);
-  }
-  // Enters as the owner, to be left by Leave(MySlot()). Returns false, and
-  // changes nothing, if that is not possible at once.
-  bool EnterAtOnce() {
-    Slot* const owner = owner_.load(std::memory_order_relaxed);
-    Slot* const slot = Machine::MySlot();
-    // For a lock that is not biasable and a thread without a slot, both are
-    // null.
-    return owner == slot && slot != nullptr && TryEnter(slot);
-  }
-
   // Returns the slot of the thread, for Leave, if it entered as the owner.
   // Returns null if it acquired the lock word, for Release.
   Slot* Lock() {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
+      // Nobody will ever own the lock again.
       if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
-      if (is_biasable()) [[unlikely]] {
-        Settle(Machine::MySlot());
-      }
       return nullptr;
     }
     Slot* const slot = Machine::MySlot();
@@ -96,36 +77,24 @@ class BiasedLockCore {
     return nullptr;
   }
 
-  // Returns false if another thread holds the lock. May wait for an owner that
-  // enters meanwhile.
-  bool TryLock() {
-    Slot* const slot = Machine::MySlot();
-    Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
-    if (taken_.exchange(true, std::memory_order_acquire)) return false;
-    const Slot* const now = owner_.load(std::memory_order_relaxed);
-    if (now != nullptr && now->held.load(std::memory_order_relaxed) == this) {
-      Release();
-      return false;
-    }
-    Settle(slot);
-    return true;
-  }
+  // How TryLock acquired the lock: not at all, by its word, for Release, or as
+  // the owner, for Leave(MySlot()).
+  enum class Way : std::uint8_t { kNone, kWord, kOwner };
 
-  // Also returns false if another thread owns the lock. That thread stays the
+  // Waits for no thread, removes no owner, and makes no call. So it also fails
+  // if another thread owns the lock, and where Lock() has more to do: to count
+  // the first of several acquisitions in a row, or to make the thread the
   // owner.
-  bool TryLockUnowned() {
-    Slot* const slot = Machine::MySlot();
+  Way TryLock() {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
-    if (!IsOpenTo(owner, slot)) return false;
-    if (taken_.exchange(true, std::memory_order_acquire)) return false;
-    if (!IsOpenTo(owner_.load(std::memory_order_relaxed), slot)) {
-      Release();
-      return false;
+    if (owner == nullptr) [[likely]] {
+      return taken_.exchange(true, std::memory_order_acquire) ? Way::kNone
+                                                              : Way::kWord;
     }
-    Settle(slot);
-    return true;
+    Slot* const slot = Machine::MySlot();
+    if (owner == slot) return TryEnter(slot) ? Way::kOwner : Way::kNone;
+    if (owner != Machine::Nobody()) return Way::kNone;
+    return TryContinueRun() ? Way::kWord : Way::kNone;
   }
 
   // The slot with which the calling thread entered; null if it acquired the
@@ -144,23 +113,6 @@ class BiasedLockCore {
     slot->held.store(nullptr, std::memory_order_release);
   }
   void Release() { taken_.store(false, std::memory_order_release); }
-
-  // Resets the lock to its initial state, except for its owner, which stays.
-  void Renew() {
-    if (!machine_.has_barrier()) return;
-    if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
-    last_ = nullptr;
-    run_ = 0;
-    turns_ = 0;
-    run_to_own_ = Machine::kFirstRun;
-    const Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner == nullptr) {
-      owner_.store(Machine::Nobody(), std::memory_order_relaxed);
-    } else if (owner != Machine::Nobody()) {
-      run_to_own_ = Machine::kFirstRun / 2;  // its removal doubles that
-    }
-    Release();
-  }
 
   bool is_biasable() const {
     return owner_.load(std::memory_order_relaxed) != nullptr;
@@ -197,10 +149,19 @@ class BiasedLockCore {
     Settle(slot);
   }
 
-  // True if the thread of `slot` may acquire the lock word without removing
-  // `owner`.
-  static bool IsOpenTo(const Slot* owner, const Slot* slot) {
-    return owner == nullptr || owner == slot || owner == Machine::Nobody();
+  // Acquires the word of a lock without owner, for the next of several
+  // acquisitions in a row, but not for the one that makes an owner.
+  bool TryContinueRun() {
+    if (taken_.exchange(true, std::memory_order_acquire)) return false;
+    const Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner == nullptr) return true;
+    if (owner == Machine::Nobody() && last_ == Machine::Self() &&
+        run_ + 1 < run_to_own_) {
+      run_ = run_ + 1;
+      return true;
+    }
+    Release();
+    return false;
   }
 
   // The caller of each function below holds the lock word.
@@ -272,4 +233,4 @@ class BiasedLockCore {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_LOCKS_BIASED_LOCK_CORE_H_
+#endif  // STRATA_PLATFORM_BIASED_LOCK_BIASED_LOCK_CORE_H_

@@ -1,9 +1,9 @@
-#ifndef STRATA_TESTS_PLATFORM_LOCKS_OWN_LOCK_H_
-#define STRATA_TESTS_PLATFORM_LOCKS_OWN_LOCK_H_
+#ifndef STRATA_TESTS_PLATFORM_BIASED_LOCK_OWN_LOCK_H_
+#define STRATA_TESTS_PLATFORM_BIASED_LOCK_OWN_LOCK_H_
 
 #include <mutex>
 
-#include "strata/platform/locks/biased_lock.h"
+#include "strata/platform/biased_lock/biased_lock.h"
 
 namespace strata {
 
@@ -18,4 +18,4 @@ inline void Own(BiasedLock& lock) {
 
 }  // namespace strata
 
-#endif  // STRATA_TESTS_PLATFORM_LOCKS_OWN_LOCK_H_
+#endif  // STRATA_TESTS_PLATFORM_BIASED_LOCK_OWN_LOCK_H_

@@ -1,0 +1,240 @@
+#include "strata/facade/chains/chain.h"
+
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "strata/platform/device.h"
+
+namespace strata {
+namespace {
+
+// The Stat layer of a chain, so that hits and walks share its counters.
+StatAllocator* FindStat(Allocator* layer) {
+  while (layer != nullptr && std::string_view(layer->name()) != "stat") {
+    layer = layer->underlying();
+  }
+  return static_cast<StatAllocator*>(layer);
+}
+
+// The counters of a hit, under one lock. The Stat layer shares those of the hit
+// path. Without a hit path the chain counts separately, because upper layers
+// may hold back frees.
+HitState& StateOf(StatAllocator* stat, HitPath* hit_path,
+                  std::unique_ptr<HitState>& own, bool biased_lock) {
+  if (hit_path != nullptr && stat != nullptr) return stat->hit_state();
+  HitState* const state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
+  return state != nullptr ? *state
+                          : *(own = std::make_unique<HitState>(biased_lock));
+}
+
+}  // namespace
+
+Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+             std::shared_ptr<Allocator> layers, Role role)
+    : Decorator(std::move(layers)),
+      gate_(services.gate),
+      retry_(services.retry),
+      hit_path_(underlying()->hit_path()),
+      stat_(FindStat(underlying())),
+      home_(services.home),
+      stream_(std::move(stream)),
+      device_(services.device),
+      role_(role),
+      hit_(StateOf(stat_, hit_path_, own_, services.biased_lock)) {}
+
+Allocation* Chain::WalkGated(const Request& request,
+                             Failure& failure) noexcept {
+  const RelaxedCaptureScope scope(gate_, device_);
+  if (!scope) {
+    failure = Failure();
+    failure.reason = Failure::Reason::kDevice;
+    failure.status = Status::kNotReady;
+    failure.layer = name();
+    failure.detail = "cannot relax the thread's capture mode";
+    failure.place = place();
+    failure.requested_bytes = request.bytes;
+    failure.during_capture = true;
+    return nullptr;
+  }
+  Allocation* allocation = nullptr;
+  bool is_captured = false;
+  if (role_ == Role::kEager) {
+    allocation =
+        home_->TryAllocateCaptured(stream(), request, failure, &is_captured);
+  }
+  if (!is_captured) allocation = Walk(request, failure);
+  if (allocation == nullptr) failure.during_capture = true;
+  return allocation;
+}
+
+bool Chain::CanServe(const Request& request, Failure& failure) const noexcept {
+  std::uint32_t unserved = 0;
+  for (const Allocator* layer = this; layer != nullptr;
+       layer = layer->underlying()) {
+    unserved |= layer->unserved_flags();
+  }
+  unserved &= request.flags;
+  if (unserved == 0) return true;
+  failure = Failure();
+  failure.reason = Failure::Reason::kBadRequest;
+  failure.layer = name();
+  failure.detail = (unserved & kOneHandle) != 0
+                       ? "this strategy gives no allocation a handle"
+                       : "memory of this strategy is unknown to "
+                         "cudaIpcGetMemHandle";
+  failure.place = place();
+  failure.requested_bytes = request.bytes;
+  return false;
+}
+
+Allocation* Chain::Walk(const Request& request, Failure& failure) noexcept {
+  // The first request of a chain is no hit, so it runs this line.
+  was_used_.store(true, std::memory_order_relaxed);
+  if ((request.flags & (kOneHandle | kLegacyIpc)) != 0 &&
+      !CanServe(request, failure)) {
+    return nullptr;
+  }
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  if (allocation == nullptr) {
+    Explain(request, failure);
+  } else if (counts_itself()) {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.Count(*allocation->block());
+  }
+  return allocation;
+}
+
+void Chain::Explain(const Request& request, Failure& failure) const noexcept {
+  // A limit refuses without a device call. Advice on the limit needs the free
+  // bytes of the device.
+  if (failure.reason == Failure::Reason::kLimit && device_ != nullptr &&
+      place().kind == PlaceKind::kDevice) {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (device_->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
+      failure.device_free_bytes = free_bytes;
+      failure.device_total_bytes = total_bytes;
+    }
+  }
+  // The count acquires the lock of every stream: skip it for requests that only
+  // try.
+  if (failure.IsExhaustion() && (request.flags & kNoRetry) == 0) {
+    home_->Explain(failure);
+  }
+}
+
+void Chain::EndFree(std::size_t bytes) noexcept {
+  if (retry_.has_waiters()) {
+    // This chain must live until the waiters are notified.
+    ++pins_;
+    hit_.lock.unlock();
+    retry_.NotifyFree(bytes);
+    return Unpin();
+  }
+  const bool is_last = is_over();
+  hit_.lock.unlock();
+  if (is_last) Destroy();
+}
+
+void Chain::WalkFree(Allocation* allocation) noexcept {
+  // If a capture is announced, the scope below ends after this chain.
+  const bool is_gated = gate_.any();
+  const std::shared_ptr<ChainHome> held = is_gated ? home_ : nullptr;
+  const RelaxedCaptureScope scope(gate_, is_gated ? device_ : nullptr);
+  {
+    // Pin the chain until the layers have completed the free; the Stat layer
+    // uncounts it earlier.
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    ++pins_;
+    if (counts_itself()) hit_.counts.Uncount(*allocation->block());
+  }
+  const std::size_t bytes = allocation->size();
+  underlying()->DoFree(allocation);
+  // The layers notify the graph pool's queue, but the budget belongs to the
+  // place.
+  if (role_ == Role::kGraph) retry_.NotifyFree(bytes);
+  Unpin();
+}
+
+bool Chain::RecordStream(Allocation* allocation, Stream stream) noexcept {
+  home_->HeedEnd(*this, stream);
+  return Decorator::RecordStream(allocation, stream);
+}
+
+bool Chain::RecordUse(Allocation* allocation, Stream stream,
+                      Event event) noexcept {
+  home_->HeedEnd(*this, stream);
+  return Decorator::RecordUse(allocation, stream, event);
+}
+
+Stats Chain::stats() const {
+  if (stat_ == nullptr) {
+    // An inner layer may count for many chains.
+    Stats stats;
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.FillIn(stats);
+    return stats;
+  }
+  const RelaxedCaptureScope scope(gate_, device_);
+  return Decorator::stats();
+}
+
+void Chain::ResetPeak() {
+  if (stat_ == nullptr) {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.ResetPeak();
+  }
+  Decorator::ResetPeak();
+}
+
+void Chain::Accept(AllocatorVisitor& visitor) const {
+  const RelaxedCaptureScope scope(gate_, device_);
+  Decorator::Accept(visitor);
+}
+
+bool Chain::TryPin() noexcept {
+  const std::lock_guard<ChainLock> guard(hit_.lock);
+  if (is_over()) return false;
+  ++pins_;
+  return true;
+}
+
+void Chain::Unpin() noexcept {
+  bool is_last = false;
+  {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    --pins_;
+    is_last = is_over();
+  }
+  if (is_last) Destroy();
+}
+
+void Chain::Drop() noexcept {
+  bool is_last = false;
+  {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    orphan_ = true;
+    hit_.attention = &HitState::kNeverPlain;
+    hit_.lock.Close();
+    is_last = is_over();
+  }
+  if (is_last) Destroy();
+}
+
+void Chain::Destroy() noexcept {
+  // The gate must outlive the call, which may destroy this chain.
+  const std::shared_ptr<ChainHome> held = home_;
+  // Add the totals now, even if End has to wait: no later call counts them.
+  held->Finish(*this, stats());
+  gate_.EndLater(*this);
+}
+
+void Chain::End() noexcept {
+  // The home must outlive this chain, which refers to it.
+  const std::shared_ptr<ChainHome> home = home_;
+  delete this;
+  home->ReleaseIfClosed();
+}
+
+}  // namespace strata

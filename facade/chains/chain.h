@@ -1,0 +1,150 @@
+#ifndef STRATA_FACADE_CHAINS_CHAIN_H_
+#define STRATA_FACADE_CHAINS_CHAIN_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+
+#include "strata/allocation/decorator.h"
+#include "strata/allocation/decorators/stat_allocator.h"
+#include "strata/allocation/hit/hit_state.h"
+#include "strata/allocation/reclaim/retry_queue.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/chain_stream.h"
+#include "strata/facade/chains/chain_home.h"
+
+namespace strata {
+
+// The place's services that a chain refers to. They live as long as `home`.
+struct ChainServices {
+  std::shared_ptr<ChainHome> home;
+  Device* device;     // null for host memory
+  CaptureGate& gate;  // of the facade
+  RetryQueue& retry;  // of the place, notified of frees
+  const DebugFill* debug_fill;
+  AllocationLog* allocation_log;
+  bool biased_lock;  // whether a thread may own the lock of a chain
+};
+
+// The positions of a chain in the lists of its place, which guards them.
+struct ChainListing {
+  std::size_t position = 0;
+  std::uint64_t number = 0;  // larger than the number of any earlier chain
+  // Uids of streams of whose end the chain is notified.
+  std::unordered_set<std::uint64_t> heeds;
+  // One of `heeds`, or 0. Readable without the place's lock.
+  std::atomic<std::uint64_t> heeded{0};
+};
+
+// The layers of one stream at one place, and their life.
+//
+// Model: owns the layers until the last allocation is freed. When the facade
+//   drops the chain, it becomes an orphan: the last free, in any thread,
+//   destroys it.
+//   A call that no hit serves walks the layers. While captures are announced,
+//   every call does. A request of a stream that takes part in a capture is
+//   served by the pool of the capture.
+// Threads: any thread.
+// Cost: a walk makes the calls of the layers; it locks once more per free.
+class Chain : public Decorator, private Postponable {
+ public:
+  enum class Role : std::uint8_t {
+    kEager,  // of a stream; requests of captures use their pools
+    kGraph,  // of a graph pool
+  };
+
+  const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
+  HitState& hit_state() const { return hit_; }
+  const ChainHome& home() const { return *home_; }
+  ChainListing& listing() { return listing_; }
+
+  // The facade releases the chain: it becomes an orphan, and may be destroyed
+  // on return.
+  void Drop() noexcept;
+  // Holds the chain until Unpin, which may destroy it. False if the chain is
+  // ending.
+  bool TryPin() noexcept;
+  void Unpin() noexcept;
+
+  // Whether the chain ever received a request.
+  bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
+
+  // From here on the chain is notified of the end of `stream`.
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
+  // Releases nothing while a capture is announced.
+  std::size_t Release() noexcept override {
+    return gate_.any() ? 0 : underlying()->Release();
+  }
+  Stream stream() const override { return stream_->stream(); }
+  ChainLock& lock() const { return hit_.lock; }
+  const char* name() const override { return "front"; }
+  // These functions call layers that may call the driver, also after a failed
+  // request. They let a capture of the thread continue.
+  Stats stats() const override;
+  void ResetPeak() override;
+  void Accept(AllocatorVisitor& visitor) const override;
+
+ protected:
+  Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+        std::shared_ptr<Allocator> layers, Role role);
+  ~Chain() override = default;
+
+  // Serve a call through the layers.
+  Allocation* Walk(const Request& request, Failure& failure) noexcept;
+  void WalkFree(Allocation* allocation) noexcept;
+  // Walk while captures are announced.
+  Allocation* WalkGated(const Request& request, Failure& failure) noexcept;
+  // Whether the chain counts walks itself, instead of the Stat layer. Where
+  // there is a hit path, no layer holds back blocks that the chain would have
+  // to count.
+  bool counts_itself() const {
+    return stat_ == nullptr || hit_path_ == nullptr;
+  }
+  // Notifies waiting requests of a free, and releases the lock, which is held.
+  void EndFree(std::size_t bytes) noexcept;
+  bool is_orphan() const { return orphan_; }  // hold the lock
+
+  CaptureGate& gate_;
+  RetryQueue& retry_;
+  HitPath* const hit_path_;  // null: every call walks
+  // Stat layer of the chain; null without that layer
+  StatAllocator* const stat_;
+
+ private:
+  // Whether the layers serve the flags of the request. If not, sets `failure`.
+  bool CanServe(const Request& request, Failure& failure) const noexcept;
+  // Adds the numbers of the place to `failure`.
+  void Explain(const Request& request, Failure& failure) const noexcept;
+  // Whether the chain has ended. Hold the lock.
+  bool is_over() const {
+    return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
+  }
+  // Destroys the chain now, or once no capture is announced.
+  void Destroy() noexcept;
+  void End() noexcept override;
+
+  const std::shared_ptr<ChainHome> home_;
+  const std::shared_ptr<ChainStream> stream_;
+  Device* const device_;
+  const Role role_;
+  std::unique_ptr<HitState> own_;  // set if hit_ has no other owner
+  ChainListing listing_;
+  std::atomic<bool> was_used_{false};
+
+ protected:
+  // State of the hit path, of stat_, or own_.
+  alignas(64) HitState& hit_;
+
+ private:
+  // Guarded by the lock.
+  std::uint64_t pins_ = 0;
+  bool orphan_ = false;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_CHAINS_CHAIN_H_

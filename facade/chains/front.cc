@@ -1,0 +1,189 @@
+#include "strata/facade/chains/front.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace strata {
+
+Front::Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+             std::shared_ptr<Allocator> layers, Role role)
+    : Chain(services, std::move(stream), std::move(layers), role),
+      hit_alignment_(underlying()->natural_alignment()),
+      takes_remote_frees_(hit_path_ != nullptr && hit_path_->takes_all() &&
+                          hit_path_->hit_lock() != nullptr),
+      remote_frees_(*this, services.biased_lock) {
+  Front::set_debug_fill(services.debug_fill);
+  set_allocation_log(services.allocation_log);
+}
+
+void Front::set_debug_fill(const DebugFill* fill) {
+  Decorator::set_debug_fill(fill);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
+  const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
+                        !is_orphan() &&
+                        (stat_ == nullptr || stat_->counts_plainly());
+  hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
+  if (is_plain) {
+    OpenToFrees();
+  } else {
+    hit_.lock.Close();
+  }
+}
+
+void Front::OpenToFrees() noexcept {
+  if (takes_remote_frees_) hit_.lock.Open(remote_frees_);
+}
+
+Allocation* Front::AllocFirst(std::size_t bytes) {
+  retry_.CountThread();
+  return Alloc(hit_, bytes);
+}
+
+[[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
+  hit_.lock.lock();
+  return AllocLocked(hit_, bytes);
+}
+
+[[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
+                                                    std::size_t bytes) {
+  Block* block = hit.lock.TakeIn() ? hit.cache.Take(bytes) : nullptr;
+  if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
+  if (block == nullptr) [[unlikely]] {
+    hit.lock.unlock();
+    return AllocSlowly(bytes);
+  }
+  Start(hit, block, bytes);
+  hit.counts.RaisePeak();
+  hit.lock.unlock();
+  return block->allocation();
+}
+
+[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
+                                                     Block* block) noexcept {
+  hit.lock.TakeIn();
+  hit.counts.RaisePeak();
+  hit.lock.unlock();
+  return block->allocation();
+}
+
+[[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
+  return Allocate(Request{bytes}).release();
+}
+
+Allocation* Front::TakeHit(std::size_t bytes) noexcept {
+  retry_.CountThread();
+  const std::lock_guard<ChainLock> guard(hit_.lock);
+  Block* block = hit_path_->Take(bytes);
+  if (block == nullptr) return nullptr;
+  block->requested = bytes;
+  if (stat_ != nullptr) stat_->CountHit(*block);
+  if (counts_itself()) hit_.counts.Count(*block);
+  return block->allocation();
+}
+
+Allocation* Front::TryAllocate(const Request& request,
+                               Failure& failure) noexcept {
+  if (gate_.any()) return WalkGated(request, failure);
+  if (hit_path_ != nullptr && request.alignment <= hit_alignment_ &&
+      request.flags == 0 && request.freed_before == 0) {
+    if (Allocation* hit = TakeHit(request.bytes)) return hit;
+  }
+  return Walk(request, failure);
+}
+
+void Front::DoFree(Allocation* allocation) noexcept {
+  if (IsPlain(*allocation->block())) return FreePlain(allocation);
+  FreeSlowly(allocation);
+}
+
+inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
+  // The cache overwrites it.
+  const std::size_t requested = block->requested;
+  if (!hit.cache.Give(block)) return false;
+  hit.counts.Uncount(*block, requested);
+  return true;
+}
+
+[[gnu::always_inline]] inline void Front::FreeLocked(
+    HitState& hit, Allocation* allocation) noexcept {
+  if (!MayHitPlainly(hit)) [[unlikely]] {
+    hit.lock.unlock();
+    return FreeSlowly(allocation);
+  }
+  if (!GiveAtOnce(hit, allocation->block())) {
+    return FreePastCache(hit, allocation);
+  }
+  hit.lock.unlock();
+}
+
+[[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
+  HitState& hit = hit_;
+  if (!hit.lock.try_lock()) [[unlikely]] {
+    return FreeContended(allocation);
+  }
+  FreeLocked(hit, allocation);
+}
+
+[[gnu::noinline]] void Front::FreePastCache(HitState& hit,
+                                            Allocation* allocation) noexcept {
+  if (!retry_.knows_thread()) [[unlikely]] {
+    hit.lock.unlock();
+    return FreeSlowly(allocation);
+  }
+  Block* const block = allocation->block();
+  // Count first: once the cache has the block, another thread may own it.
+  hit.counts.Uncount(*block);
+  const bool is_given = hit_path_->GiveCached(block);
+  if (!is_given) [[unlikely]] {
+    hit.counts.Recount(*block);
+  }
+  hit.lock.unlock();
+  if (!is_given) [[unlikely]] {
+    WalkFree(allocation);
+  }
+}
+
+[[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
+  retry_.CountThread();
+  if (gate_.any()) return FreeSlowly(allocation);
+  if (remote_frees_.Leave(*allocation->block())) return;
+  hit_.lock.lock();
+  if (MayHitPlainly(hit_)) OpenToFrees();
+  FreeLocked(hit_, allocation);
+}
+
+void Front::TakeIn(std::span<Block* const> blocks) noexcept {
+  // The block records are in the caches of the cores that freed them.
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {
+    __builtin_prefetch(blocks[i], 1);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i + kAhead < blocks.size()) __builtin_prefetch(blocks[i + kAhead], 1);
+    hit_.counts.Uncount(*blocks[i]);
+    hit_path_->Give(blocks[i]);
+  }
+}
+
+void Front::EndWaiting() noexcept {
+  const std::lock_guard<ChainLock> guard(hit_.lock);
+  hit_.lock.Close();
+}
+
+[[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
+  Block* const block = allocation->block();
+  if (!MayHit() || !IsPlain(*block)) return WalkFree(allocation);
+  retry_.CountThread();
+  const std::size_t bytes = block->size;
+  hit_.lock.lock();
+  if (stat_ != nullptr) stat_->CountGiven(*block);
+  if (counts_itself()) hit_.counts.Uncount(*block);
+  if (hit_path_->Give(block)) return EndFree(bytes);
+  if (stat_ != nullptr) stat_->CountKept(*block);
+  if (counts_itself()) hit_.counts.Recount(*block);
+  hit_.lock.unlock();
+  WalkFree(allocation);
+}
+
+}  // namespace strata

@@ -78,7 +78,7 @@ Allocation* PoolAllocator::Refuse(Failure::Reason reason,
                                   const Request& request,
                                   Failure& failure) noexcept {
   failure = Refusal(reason, request);
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   ++stats_.failures;
   return nullptr;
 }
@@ -128,10 +128,13 @@ Block* PoolAllocator::TakeOldest() {
 
 Block* PoolAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::optional<std::size_t> size = RoundedSize(bytes);
-  return size ? TakeKept(*size, bytes) : nullptr;
+  if (!size) return nullptr;
+  const std::lock_guard<SpinLock> guard(lock_);
+  return TakeKept(*size, bytes);
 }
 
 bool PoolAllocator::GiveCached(Block* block) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
   if (!HasRoom(block->size) && !MayExceed(*block)) return false;
   Stop(block);
   Keep(block);
@@ -148,7 +151,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (Block* block = TakeKept(*size, request.unpadded_bytes())) {
       return block->allocation();
     }
@@ -163,7 +166,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
                                 Failure& failure) noexcept {
   std::size_t buckets = 0;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     buckets = cached_.MissingBuckets();
   }
   ExactIndex::Supplies supplies;
@@ -171,7 +174,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
   Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   if (piece == nullptr) {
     ++stats_.failures;
     failure.requested_bytes = request.bytes;
@@ -218,7 +221,7 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   bool is_kept = false;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     Stop(block);
     is_kept = Keeps(block->size);
     if (is_kept) {
@@ -240,7 +243,7 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
     GiveToSystem(leaving, /*is_done=*/true);
     return true;
   }
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   Insert(block);
   NoteExcess();
   return false;
@@ -253,7 +256,7 @@ void PoolAllocator::ShrinkToLimits() noexcept {
   do {
     RecordList leaving;
     {
-      const std::lock_guard<LentLock> guard(lock_);
+      const std::lock_guard<SpinLock> guard(lock_);
       is_all = TakeExcess(leaving);
     }
     if (!leaving.empty()) {
@@ -292,11 +295,11 @@ void PoolAllocator::Resize() {
 bool PoolAllocator::Wait() noexcept {
   std::uint64_t number = 0;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     number = waits_.Begin();
   }
   if (chain_stream().Synchronize() != Status::kSuccess) return false;
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   waits_.End(number);
   return true;
 }
@@ -311,7 +314,7 @@ std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
   ExactIndex::Supplies emptied;
   RecordList closed;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     while (Block* block = leaving.Pop()) {
       cached_.Close(block->size, emptied);
       closed.Push(block);
@@ -331,7 +334,7 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   RecordList leaving;
   bool is_covered = true;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     while (Block* block = TakeOldest()) {
       is_covered = is_covered && waits_.Covers(block->offset_units);
       leaving.Push(block);
@@ -347,7 +350,7 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
   RecordList leaving;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     for (std::size_t taken = 0; taken < bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
@@ -362,7 +365,7 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
 }
 
 IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();
   idle.system_bytes = cached_system_bytes_;
@@ -384,17 +387,17 @@ std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
 }
 
 std::size_t PoolAllocator::size_limit() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return size_limit_;
 }
 
 std::uint64_t PoolAllocator::evictions() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return evictions_;
 }
 
 Stats PoolAllocator::stats() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = stats_;
   uses_.FillIn(stats);
   stats.idle_bytes = cached_.total_bytes();
@@ -411,7 +414,7 @@ Stats PoolAllocator::stats() const {
 
 void PoolAllocator::ResetPeak() {
   pool().ResetPeak();
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   uses_.ResetPeak();
 }
 
@@ -438,7 +441,7 @@ void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool PoolAllocator::IsConsistent() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   std::size_t live = 0;
   std::size_t bytes = 0;
   for (const Block* block = live_.front(); block != nullptr;

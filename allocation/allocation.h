@@ -56,6 +56,7 @@ struct alignas(64) Block {
   union {
     Allocator* owner;
     Block* free_previous;
+    std::uint64_t tick;  // moment of the free, of a block that waits for work
   };
   union {
     std::size_t requested;

@@ -88,8 +88,6 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const DecoratorOptions& decorator_options() const {
     return options_.decorators;
   }
-  // For frees while captures are announced.
-  void MakeRoomForFrees() noexcept { context_.frees->MakeRoom(); }
   CaptureGate& gate() const { return context_.timelines->gate(); }
 
   // Whether streams order the work on the memory, so that requests name one.

@@ -8,7 +8,6 @@
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
 #include "strata/allocation/hit/hit_state.h"
-#include "strata/allocation/hit/lent_lock.h"
 
 namespace strata {
 
@@ -19,9 +18,8 @@ namespace strata {
 //   path of the layers below it. A call that cannot be served here is declined
 //   and walks the layers. The front cache holds only whole blocks that users of
 //   this chain freed. So the chain that allocates one again knows its location.
-// Threads: hold shared_lock() around Take() and Give(). If it is null, hold
-//   hit_lock() unless that is null too. Both are equivalent for a strategy that
-//   serves a single chain, because such a strategy is never lent.
+// Threads: hold hit_lock() around Take() and Give(). If it is null, they lock
+//   by themselves, as in a strategy that several streams share.
 // Cost: no heap call, no device call.
 class HitPath {
  public:
@@ -46,9 +44,6 @@ class HitPath {
   ChainLock* hit_lock() const {
     return state_ != nullptr ? &state_->lock : nullptr;
   }
-  // Lock of a strategy that several streams share: its hit_lock(), or the lock
-  // of the chain it is lent to. Null for other strategies.
-  virtual LentLock* shared_lock() noexcept { return nullptr; }
   // Returns a live block of at least `bytes` (not 0), with the natural
   // alignment of the layer. Returns null if no such block is cached.
   Block* Take(std::size_t bytes) noexcept {
@@ -75,39 +70,6 @@ class HitPath {
  private:
   const std::unique_ptr<HitState> owned_;
   HitState* const state_ = nullptr;
-};
-
-// The hit path of a strategy that several streams share. Its lock can be lent.
-class SharedHitPath : public HitPath {
- public:
-  // Errors: std::bad_alloc.
-  SharedHitPath() : HitPath(/*may_bias=*/false) {}
-
-  LentLock* shared_lock() noexcept final { return &lock_; }
-
- private:
-  LentLock lock_{hit_state()->lock};
-};
-
-// Holds the lock of a hit path, if there is one.
-class HitGuard {
- public:
-  explicit HitGuard(HitPath& path)
-      : shared_(path.shared_lock()),
-        lock_(shared_ == nullptr ? path.hit_lock() : nullptr) {
-    if (shared_ != nullptr) shared_->lock();
-    if (lock_ != nullptr) lock_->lock();
-  }
-  HitGuard(const HitGuard&) = delete;
-  HitGuard& operator=(const HitGuard&) = delete;
-  ~HitGuard() {
-    if (lock_ != nullptr) lock_->unlock();
-    if (shared_ != nullptr) shared_->unlock();
-  }
-
- private:
-  LentLock* const shared_;
-  ChainLock* const lock_;
 };
 
 }  // namespace strata

@@ -82,8 +82,8 @@ void DeferredFrees::AfterFree() noexcept {
   if (is_closed() || marked_->IsDrainDue()) Drain();
 }
 
-void DeferredFrees::MakeRoom() noexcept {
-  VisitEach(mutex_, sources_, [](FreeSource& source) { source.MakeRoom(); });
+std::size_t DeferredFrees::FreeOrdered() noexcept {
+  return Ask(&FreeSource::FreeOrdered);
 }
 
 void DeferredFrees::Close() noexcept {
@@ -132,7 +132,10 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
   const bool is_plain = request.alignment <= below.natural_alignment() &&
                         request.flags == 0 && request.freed_before == 0;
   if (hit_path != nullptr && is_plain) {
-    const HitGuard guard(*hit_path);
+    std::unique_lock<ChainLock> guard;
+    if (ChainLock* const lock = hit_path->hit_lock()) {
+      guard = std::unique_lock<ChainLock>(*lock);
+    }
     if (hit_path->finds_all()) {
       Block* block = hit_path->Take(request.bytes);
       if (block == nullptr) return nullptr;

@@ -41,8 +41,9 @@ class FreeSource {
   virtual std::size_t Await() noexcept = 0;
   // Frees the other blocks, though their work is not proven complete.
   virtual std::size_t FreeUnproven() noexcept = 0;
-  // Reserves capacity for frees that a newly announced capture may defer.
-  virtual void MakeRoom() noexcept {}
+  // Frees the blocks that the device can wait for. The layer below makes their
+  // next user wait. Returns the bytes freed.
+  virtual std::size_t FreeOrdered() noexcept { return 0; }
   virtual Deferral deferred() const noexcept = 0;
   // True if no block is deferred, now or later.
   virtual bool IsOver() const noexcept = 0;
@@ -93,7 +94,7 @@ class DeferredFrees {
   // Like the functions of FreeSource, for all sources.
   std::size_t Drain() noexcept;
   std::size_t Await() noexcept;
-  void MakeRoom() noexcept;
+  std::size_t FreeOrdered() noexcept;
   // Waits for all deferred blocks after the last allocation. Each later free
   // drains. Blocks that still remain wait for the next Close() or for End().
   void Close() noexcept;

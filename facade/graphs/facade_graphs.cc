@@ -34,7 +34,6 @@ AllocatorFacade::Announcement AllocatorFacade::Announce(GraphPoolId id,
     graph_pools_->Release(made.pool);
     throw;
   }
-  ForEachState([](PlaceState& state) { state.MakeRoomForFrees(); });
   return made;
 }
 

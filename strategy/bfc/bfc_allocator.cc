@@ -159,7 +159,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
     }
   }
   if (block != nullptr) {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     ++met_late_;
     return block->allocation();
   }
@@ -171,7 +171,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
 Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
@@ -183,7 +183,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
 Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
   if (ask.freed_before != 0) return nullptr;
   do {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (!arena_.has_waiting()) return nullptr;
     if (!arena_.MergeUnsafe(ask)) return nullptr;
     Block* block = TakeLocked(ask);
@@ -196,7 +196,7 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
 void BfcAllocator::DoFree(Allocation* allocation) noexcept {
   const BfcAnnotation* annotation = nullptr;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     annotation = arena_.Give(allocation->block());
   }
   BfcAnnotations::LetGo(annotation);
@@ -208,10 +208,12 @@ Block* BfcAllocator::TakeCached(std::size_t bytes) noexcept {
   BfcAsk ask;
   ask.bytes = bytes;
   ask.rounded = *rounded;
+  const std::lock_guard<SpinLock> guard(lock_);
   return TakeLocked(ask);
 }
 
 bool BfcAllocator::GiveCached(Block* block) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
   arena_.Give(block);
   return true;
 }
@@ -258,7 +260,7 @@ void BfcAllocator::WriteMap() noexcept {
   if (options_.memory_map_sink == nullptr) return;
   std::size_t refused_bytes = 0;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (refused_bytes_ == 0) return;
     mapped_bytes_ = refused_bytes = std::exchange(refused_bytes_, 0);
   }

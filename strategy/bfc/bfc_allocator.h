@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "strata/allocation/hit/hit_path.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/bfc/arena/arena.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/growth_turn.h"
@@ -38,7 +39,7 @@ namespace strata {
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
 // Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/rules/bfc.md.
-class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
+class BfcAllocator final : public PoolingStrategy, private HitPath {
  public:
   // `stream` stands for all streams that share this strategy. Its device, if
   // there is one, reports the memory of the place. No device call.
@@ -104,7 +105,7 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<LentLock> guard_;
+    const std::lock_guard<SpinLock> guard_;
   };
 
   // HitPath.
@@ -187,7 +188,7 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // Ever; guarded by turn_.
 
-  LentLock& lock_{*shared_lock()};
+  mutable SpinLock lock_;
   // All below guarded by lock_. Mutable: callers do not see whether a free
   // block is in the cache or in the index.
   mutable BfcArena arena_;

@@ -46,7 +46,7 @@ Block* BfcAllocator::Grow(const BfcAsk& ask, std::uint64_t turns_before,
 
 bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (knows_limit_) return true;
   }
   std::size_t free_bytes = 0;
@@ -69,7 +69,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   if (pool_limit != 0) {
     limit.most_bytes = std::min(limit.most_bytes, pool_limit);
   }
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   StartPlan(limit, is_all);
   return true;
 }
@@ -86,7 +86,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   std::optional<std::size_t> bytes;
   bool may_grow = true;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;
     // Two ends share one region (R63).
     may_grow = !options_.has_two_ends || held == 0;
@@ -140,7 +140,7 @@ Block* BfcAllocator::Publish(Allocation* memory,
   region->memory = memory;
   memory->block()->next = nullptr;  // the next piece of the region
   std::unique_ptr<BfcRegion> absorbed;
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   arena_.records().TakeFrom(supply);
   plan_.Grown();
   absorbed.reset(arena_.AddRegion(region.release()));
@@ -152,7 +152,7 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   Failure failure = Refusal(Failure::Reason::kLimit, ask);
   failure.rounded_bytes = needed;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     failure.limit_bytes = plan_.limit_bytes();
     failure.limit_flag = limit_flag();
     failure.reserved_bytes = arena_.region_bytes() + leaving_bytes_;

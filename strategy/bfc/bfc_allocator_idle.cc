@@ -33,7 +33,7 @@ std::size_t BfcAllocator::FreeRegions(Chunk* regions, bool is_done) noexcept {
       piece = next;
     }
     {
-      const std::lock_guard<LentLock> guard(lock_);
+      const std::lock_guard<SpinLock> guard(lock_);
       leaving_bytes_ -= region->size;
     }
     delete region;
@@ -44,7 +44,7 @@ std::size_t BfcAllocator::FreeRegions(Chunk* regions, bool is_done) noexcept {
 void BfcAllocator::AwaitStamps() noexcept {
   if (options_.counter == nullptr || !options_.streams_are_all) return;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (!arena_.has_waiting()) return;
   }
   const std::uint64_t count = options_.counter->Get();
@@ -52,7 +52,7 @@ void BfcAllocator::AwaitStamps() noexcept {
 }
 
 IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   ForEachIdle([&](const BfcRegion& one) {
     idle.bytes += one.size;

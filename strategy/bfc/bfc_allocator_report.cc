@@ -58,7 +58,7 @@ Stats BfcAllocator::stats() const {
 
 void BfcAllocator::ResetPeak() {
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     arena_.ResetPeak();
   }
   pool().ResetPeak();
@@ -72,7 +72,7 @@ BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
 }
 
 void BfcAllocator::ClearStats() {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   arena_.ClearNumbers();
 }
 
@@ -121,12 +121,12 @@ BfcSnapshot BfcAllocator::Snapshot() const {
 }
 
 bool BfcAllocator::IsConsistent() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return arena_.IsConsistent();
 }
 
 std::size_t BfcAllocator::waiting_count() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return arena_.waiting_count();
 }
 

@@ -43,9 +43,6 @@ class FreeIndex {
   // A block of exactly `bytes`, still in the index; null if there is none among
   // the first kProbes of its class.
   Block* FindExact(std::size_t bytes) const;
-  // The block of the class of `bytes` that was inserted last, if it has exactly
-  // that size; else null. Reads one block.
-  Block* FindLast(std::size_t bytes) const;
 
   // Whether `a` is smaller, or of equal size at a lower address.
   static bool IsBetter(const Block* a, const Block* b) {
@@ -132,13 +129,6 @@ inline void FreeIndex::RemoveFrom(unsigned size_class, Block* block) {
   Block* const previous = block->free_previous;
   previous->free_next = next;
   if (next != nullptr) next->free_previous = previous;
-}
-
-inline Block* FreeIndex::FindLast(std::size_t bytes) const {
-  const unsigned size_class = SizeClasses::Of(bytes);
-  if (size_class >= SizeClasses::kCount) return nullptr;
-  Block* const last = heads_[size_class];
-  return last != nullptr && last->size == bytes ? last : nullptr;
 }
 
 inline Block* FreeIndex::BestOf(unsigned size_class) const {

@@ -17,21 +17,23 @@ constexpr int kTakeInBatch = 32;
 
 }  // namespace
 
-BuddyPool::BuddyPool(BuddySource& source, LentLock* lock)
+BuddyPool::BuddyPool(BuddySource& source)
     : source_(source),
-      lock_(lock),
       cache_(source.sizes().front_cache().max_block_bytes(),
              source.sizes().min_block_bytes(),
              source.sizes().front_cache().searches()) {}
 
 Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
-  const std::lock_guard<Lock> guard(lock_);
-  return TakeHitHeld(bytes, size);
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
+  Block* const block = TakeOrFind(size);
+  if (block != nullptr) block->requested = bytes;
+  return block;
 }
 
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
-  const std::lock_guard<Lock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   Block* block = Find(size);
   if (block == nullptr) return nullptr;
   block->requested = request.bytes;
@@ -44,7 +46,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   const bool may_grow = (request.flags & kNoGrowth) == 0;
   bool out_of_records = false;
   do {
-    const std::lock_guard<Lock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (Block* block = TakeOrFind(size)) {
       block->requested = request.bytes;
       return block->allocation();
@@ -72,13 +74,13 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
   }
   bool is_first = false;
   {
-    const std::lock_guard<Lock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     is_first = blocks_.chunk_count() == 0;
   }
   const BuddySource::Taken taken = source_.TakeChunk(size, is_first, failure);
   Block* block = nullptr;
   {
-    const std::lock_guard<Lock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     records_.TakeFrom(supply);
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
@@ -187,8 +189,8 @@ void BuddyPool::Insert(Block* block) noexcept {
 }
 
 void BuddyPool::Give(Block* block) noexcept {
-  const std::lock_guard<Lock> guard(lock_);
-  GiveHeld(block);
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (!cache_.Give(block)) Insert(block);
 }
 
 void BuddyPool::GiveLater(Block* block) noexcept {
@@ -204,7 +206,7 @@ void BuddyPool::TakeIn() noexcept {
   if (waiting_.load(std::memory_order_relaxed) == nullptr) return;
   Block* block = waiting_.exchange(nullptr, std::memory_order_acquire);
   while (block != nullptr) {
-    const std::lock_guard<Lock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     for (int i = 0; i < kTakeInBatch && block != nullptr; ++i) {
       Block* rest = block->free_previous;
       Insert(block);

@@ -12,7 +12,6 @@
 #include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/hit/front_cache.h"
-#include "strata/allocation/hit/lent_lock.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
@@ -58,12 +57,11 @@ class BuddyPool {
   enum class Preference : std::uint32_t { kWanted, kFallback };
   static constexpr std::size_t kPreferences = 2;
 
-  // `source` outlives the pool. So does `lock`, which guards the pool; null:
-  // the pool has a lock of its own. Detach every chunk before destruction;
+  // `source` outlives the pool. Detach every chunk before destruction;
   // remaining chunks are leaked.
   //
   // Errors: std::bad_alloc.
-  explicit BuddyPool(BuddySource& source, LentLock* lock = nullptr);
+  explicit BuddyPool(BuddySource& source);
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
 
@@ -72,23 +70,14 @@ class BuddyPool {
   Allocation* TryAllocate(const Request& request, std::size_t size,
                           Failure& failure) noexcept;
   // A free block for a request of `bytes`; null if there is none, or if the
-  // list is not empty. TakeHitHeld: the caller holds the lock.
+  // list is not empty.
   Block* TakeHit(std::size_t bytes, std::size_t size) noexcept;
-  Block* TakeHitHeld(std::size_t bytes, std::size_t size) noexcept {
-    if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
-    Block* const block = TakeOrFind(size);
-    if (block != nullptr) block->requested = bytes;
-    return block;
-  }
   // The search alone; null if no block fits.
   Allocation* TryCached(const Request& request, std::size_t size) noexcept;
 
   // Frees a block of this pool. GiveLater puts it into the lock-free list, for
   // the next call that drains.
   void Give(Block* block) noexcept;
-  void GiveHeld(Block* block) noexcept {
-    if (!cache_.Give(block)) Insert(block);
-  }
   void GiveLater(Block* block) noexcept;
   // Drains the list of frees by other threads.
   void TakeIn() noexcept;
@@ -115,17 +104,6 @@ class BuddyPool {
 
  private:
   OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }
-  // The lock passed to the constructor, or an own one.
-  class Lock {
-   public:
-    explicit Lock(LentLock* given) : given_(given) {}
-    void lock() { given_ != nullptr ? given_->lock() : own_.lock(); }
-    void unlock() { given_ != nullptr ? given_->unlock() : own_.unlock(); }
-
-   private:
-    LentLock* const given_;
-    SpinLock own_;
-  };
   // Holds the lock, with every free block in the index.
   class Joined {
    public:
@@ -138,7 +116,7 @@ class BuddyPool {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<Lock> guard_;
+    const std::lock_guard<SpinLock> guard_;
   };
 
   // Hold lock_, here and below. From the cache, or Find; counts the hit.
@@ -164,7 +142,7 @@ class BuddyPool {
   // Freed blocks in the lock-free list, linked by Block::free_previous.
   std::atomic<Block*> waiting_{nullptr};
 
-  mutable Lock lock_;
+  mutable SpinLock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<OrderedIndex, kPreferences> orders_;

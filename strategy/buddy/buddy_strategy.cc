@@ -50,10 +50,10 @@ BuddyStrategy::~BuddyStrategy() {
   }
 }
 
-BuddyPool* BuddyStrategy::AddPool(LentLock* lock) noexcept {
+BuddyPool* BuddyStrategy::AddPool() noexcept {
   BuddyPool* pool = nullptr;
   try {
-    pool = new BuddyPool(source_, lock);
+    pool = new BuddyPool(source_);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -54,9 +54,9 @@ class BuddyStrategy : public PoolingStrategy {
   // Returns `block` to its pool.
   virtual void GiveToPool(BuddyPool& home, Block* block) noexcept = 0;
 
-  // Adds a pool that lives as long as this object. Its lock is `lock`, or its
-  // own if null. Returns null if the host is out of memory.
-  BuddyPool* AddPool(LentLock* lock = nullptr) noexcept;
+  // Adds a pool that lives as long as this object. Returns null if the host is
+  // out of memory.
+  BuddyPool* AddPool() noexcept;
   // Size of the block for a request of `bytes`; 0: no pool serves it.
   std::size_t SizeInPool(std::size_t bytes) const noexcept;
   // The pool of a live block; null for a huge block, which belongs to the

@@ -12,17 +12,17 @@ NaiveBestFitAllocator::NaiveBestFitAllocator(
     const StrategyOptions& options)
     : BuddyStrategy("naive_best_fit", std::move(pool), std::move(stream),
                     options) {
-  if (AddPool(shared_lock()) == nullptr) throw std::bad_alloc();
+  if (AddPool() == nullptr) throw std::bad_alloc();
 }
 
 Block* NaiveBestFitAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::size_t size = SizeInPool(bytes);
-  return size != 0 ? first_pool()->TakeHitHeld(bytes, size) : nullptr;
+  return size != 0 ? first_pool()->TakeHit(bytes, size) : nullptr;
 }
 
 bool NaiveBestFitAllocator::GiveCached(Block* block) noexcept {
   BuddyPool* const home = HomeOf(*block);
-  if (home != nullptr) home->GiveHeld(block);
+  if (home != nullptr) home->Give(block);
   return home != nullptr;
 }
 

@@ -27,8 +27,7 @@ namespace strata {
 // Source: paddle.md §3.4 rules 1 to 10, without §5 B8 (exhaustion that callers
 //   could not catch), B9 and B18. No descriptors in memory, so results are
 //   aligned to 256 (§3.2-6).
-class NaiveBestFitAllocator final : private SharedHitPath,
-                                    public BuddyStrategy {
+class NaiveBestFitAllocator final : public BuddyStrategy, private HitPath {
  public:
   // Makes no device call.
   //
@@ -40,7 +39,7 @@ class NaiveBestFitAllocator final : private SharedHitPath,
   HitPath* hit_path() override { return this; }
 
  private:
-  // HitPath, with the lock of the one pool. Huge blocks take the full path.
+  // HitPath. Huge blocks take the full path.
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }

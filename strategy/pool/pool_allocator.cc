@@ -82,7 +82,7 @@ Allocation* PoolAllocator::Refuse(Failure::Reason reason,
                                   const Request& request,
                                   Failure& failure) noexcept {
   failure = Refusal(reason, request);
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   ++stats_.failures;
   return nullptr;
 }
@@ -132,10 +132,13 @@ Block* PoolAllocator::TakeOldest() {
 
 Block* PoolAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::optional<std::size_t> size = RoundedSize(bytes);
-  return size ? TakeKept(*size, bytes) : nullptr;
+  if (!size) return nullptr;
+  const std::lock_guard<SpinLock> guard(lock_);
+  return TakeKept(*size, bytes);
 }
 
 bool PoolAllocator::GiveCached(Block* block) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
   if (!HasRoom(block->size) && !MayExceed(*block)) return false;
   Stop(block);
   Keep(block);
@@ -152,7 +155,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     if (Block* block = TakeKept(*size, request.unpadded_bytes())) {
       return block->allocation();
     }
@@ -167,7 +170,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
                                 Failure& failure) noexcept {
   std::size_t buckets = 0;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     buckets = cached_.MissingBuckets();
   }
   ExactIndex::Supplies supplies;
@@ -175,7 +178,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
   Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   if (piece == nullptr) {
     ++stats_.failures;
     failure.requested_bytes = request.bytes;
@@ -222,7 +225,7 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   bool is_kept = false;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     Stop(block);
     is_kept = Keeps(block->size);
     if (is_kept) {
@@ -244,7 +247,7 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
     GiveToSystem(leaving, /*is_done=*/true);
     return true;
   }
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   Insert(block);
   NoteExcess();
   return false;
@@ -257,7 +260,7 @@ void PoolAllocator::ShrinkToLimits() noexcept {
   do {
     RecordList leaving;
     {
-      const std::lock_guard<LentLock> guard(lock_);
+      const std::lock_guard<SpinLock> guard(lock_);
       is_all = TakeExcess(leaving);
     }
     if (!leaving.empty()) {
@@ -296,11 +299,11 @@ void PoolAllocator::Resize() {
 bool PoolAllocator::Wait() noexcept {
   std::uint64_t number = 0;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     number = waits_.Begin();
   }
   if (chain_stream().Synchronize() != Status::kSuccess) return false;
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   waits_.End(number);
   return true;
 }
@@ -315,7 +318,7 @@ std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
   ExactIndex::Supplies emptied;
   RecordList closed;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     while (Block* block = leaving.Pop()) {
       cached_.Close(block->size, emptied);
       closed.Push(block);
@@ -335,7 +338,7 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   RecordList leaving;
   bool is_covered = true;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     while (Block* block = TakeOldest()) {
       is_covered = is_covered && waits_.Covers(block->offset_units);
       leaving.Push(block);
@@ -351,7 +354,7 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
   RecordList leaving;
   {
-    const std::lock_guard<LentLock> guard(lock_);
+    const std::lock_guard<SpinLock> guard(lock_);
     for (std::size_t taken = 0; taken < bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
@@ -366,7 +369,7 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
 }
 
 IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();
   idle.system_bytes = cached_system_bytes_;
@@ -388,17 +391,17 @@ std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
 }
 
 std::size_t PoolAllocator::size_limit() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return size_limit_;
 }
 
 std::uint64_t PoolAllocator::evictions() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   return evictions_;
 }
 
 Stats PoolAllocator::stats() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = stats_;
   uses_.FillIn(stats);
   stats.idle_bytes = cached_.total_bytes();
@@ -415,7 +418,7 @@ Stats PoolAllocator::stats() const {
 
 void PoolAllocator::ResetPeak() {
   pool().ResetPeak();
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   uses_.ResetPeak();
 }
 
@@ -442,7 +445,7 @@ void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool PoolAllocator::IsConsistent() const {
-  const std::lock_guard<LentLock> guard(lock_);
+  const std::lock_guard<SpinLock> guard(lock_);
   std::size_t live = 0;
   std::size_t bytes = 0;
   for (const Block* block = live_.front(); block != nullptr;

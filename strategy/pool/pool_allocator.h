@@ -10,6 +10,7 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/hit/usage.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/blocks/exact_index.h"
 #include "strata/strategy/pool/options.h"
 #include "strata/strategy/pool/wait_rounds.h"
@@ -38,7 +39,7 @@ namespace strata {
 //   without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
-class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
+class PoolAllocator final : public PoolingStrategy, private HitPath {
  public:
   // Errors: std::invalid_argument if `options` name no rounder.
   PoolAllocator(std::shared_ptr<ChunkPool> pool,
@@ -140,7 +141,7 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   const std::size_t cached_limit_bytes_;  // 0: no limit.
   const std::size_t alignment_;
 
-  LentLock& lock_{*shared_lock()};
+  mutable SpinLock lock_;
   // All below guarded by lock_.
   std::size_t size_limit_;
   Rates rates_;

@@ -1,9 +1,11 @@
 #include "strata/strategy/shared/shared_order.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 
 #include "strata/platform/store_max.h"
+#include "strata/platform/stream.h"
 
 namespace strata {
 namespace {
@@ -105,6 +107,14 @@ SharedOrder::Shares SharedOrder::Others(const Share* share,
 SharedOrder::Shares SharedOrder::All() const {
   std::uint64_t ignored = 0;
   return Others(nullptr, ignored);
+}
+
+bool SharedOrder::MayWaitFor(const Share& share) const noexcept {
+  StreamTimeline* const timeline = share.timeline_;
+  return timeline != nullptr && !timeline->during_capture() &&
+         reinterpret_cast<std::uintptr_t>(timeline->stream().handle) !=
+             kPerThreadHandle &&
+         timeline->Close() == Status::kSuccess;
 }
 
 Status SharedOrder::OrderAfterOthers(Share& share) noexcept {

@@ -22,9 +22,9 @@ namespace strata {
 //   it. Before stream B allocates from the strategy, B is made to wait for A on
 //   the device. No wait is needed if A has freed nothing in this way since B
 //   last waited for it. So a place with one stream never waits. With several
-//   streams in use, blocks are parked first (ParkedFrees) and no wait is
-//   needed, unless the user requested waits on the device. If a capture forbids
-//   to touch B, the host waits for the work of A.
+//   streams in use, frees wait first (BusyFrees) and no wait is needed, unless
+//   the user requested waits on the device, or a request would fail. If a
+//   capture forbids to touch B, the host waits for the work of A.
 // Threads: any thread. No lock is held during a device call.
 // Cost: two atomic loads if no other stream freed anything. Else one event,
 //   recorded and waited for, per stream that did. The host waits for a stream
@@ -65,6 +65,10 @@ class SharedOrder final : public ChainStream {
   // noted so far. If it fails, no memory may be handed out. kNotReady: captures
   // forbid to order the stream, and no event says when that work is done.
   Status OrderAfterOthers(Share& share) noexcept;
+  // Whether another stream can be made to wait for the work that the stream of
+  // `share` has now. Records an event if there is none. False beside a capture,
+  // and for a per-thread stream, which other threads cannot name.
+  bool MayWaitFor(const Share& share) const noexcept;
   // Whether the stream of `share` is ordered after every free already.
   bool IsOrdered(const Share& share) const noexcept;
 

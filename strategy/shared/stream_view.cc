@@ -1,21 +1,27 @@
 #include "strata/strategy/shared/stream_view.h"
 
 #include <mutex>
-#include <optional>
 #include <utility>
 
 namespace strata {
 namespace {
 
-std::shared_ptr<ParkedFrees> MakeParked(
-    const std::shared_ptr<Allocator>& strategy, const ChainStream& stream,
-    const std::shared_ptr<DeferredFrees>& frees, const StreamView& view,
-    ChainLock& lock) {
-  if (frees == nullptr || stream.timeline() == nullptr) return nullptr;
-  auto parked = std::make_shared<ParkedFrees>(
-      *frees, strategy, stream.shared_timeline(), view, lock);
-  frees->AddSource(parked);
-  return parked;
+std::shared_ptr<BusyFrees> MakeBusy(
+    const std::shared_ptr<Allocator>& strategy,
+    const std::shared_ptr<SharedOrder>& order,
+    const std::shared_ptr<SharedOrder::Share>& share,
+    const std::shared_ptr<DeferredFrees>& frees) {
+  if (frees == nullptr || share->stream().timeline() == nullptr) return nullptr;
+  auto busy = std::make_shared<BusyFrees>(*frees, strategy, order, share);
+  frees->AddSource(busy);
+  return busy;
+}
+
+// Holds the lock of the strategy's hits, unless these lock by themselves.
+std::unique_lock<ChainLock> LockOf(HitPath& path) {
+  ChainLock* const lock = path.hit_lock();
+  return lock != nullptr ? std::unique_lock<ChainLock>(*lock)
+                         : std::unique_lock<ChainLock>();
 }
 
 }  // namespace
@@ -27,41 +33,20 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
     : Decorator(strategy),
       HitPath(biased_lock),
       below_(strategy->hit_path()),
-      shared_lock_(below_ != nullptr ? below_->shared_lock() : nullptr),
-      locks_by_itself_(below_ != nullptr && below_->hit_lock() == nullptr),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
       timeline_(share_->stream().timeline()),
       waits_on_device_(frees_ != nullptr && frees_->waits_on_device()),
-      parked_(MakeParked(strategy, share_->stream(), frees_, *this, lock_)) {}
+      busy_(MakeBusy(strategy, order_, share_, frees_)) {}
 
 StreamView::~StreamView() {
-  if (parked_ != nullptr) parked_->Leave();
+  if (busy_ != nullptr) busy_->Leave();
   order_->Leave(*share_);
-  if (shared_lock_ != nullptr && shared_lock_->IsLentTo(lock_)) {
-    shared_lock_->TakeBack();
-  }
 }
 
-void StreamView::ShareLock() noexcept {
-  if (shared_lock_ == nullptr) return;
-  if (order_->several()) {
-    shared_lock_->TakeBack();
-  } else {
-    shared_lock_->LendTo(lock_);
-  }
-}
-
-// Inline, because they are most of a hit.
-
-inline bool StreamView::IsAlone() const noexcept {
-  return IsLockEnough() &&
-         (parked_ == nullptr ||
-          (!timeline_->during_capture() && parked_->empty() && !ParksAll()));
-}
-
-inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
+Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
+  const std::unique_lock<ChainLock> guard = LockOf(*below_);
   Block* const block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
   // After Take, so that the free of this block has been noted.
@@ -73,49 +58,27 @@ inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   return block;
 }
 
-[[gnu::noinline]] Block* StreamView::TakeAmongOthers(
-    std::size_t bytes) noexcept {
+Block* StreamView::TakeCached(std::size_t bytes) noexcept {
   // The first request takes the full path.
   if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
-  // Parked blocks first.
-  if (parked_ != nullptr && !parked_->empty()) {
-    if (Block* const block = parked_->TakeHeld(Request{bytes})) return block;
-  }
-  // The full path makes room. Without room, frees could not be parked.
-  if (ParksAll() && parked_->room() <= uses_.live_allocations()) {
-    return nullptr;
-  }
-  std::optional<HitGuard> guard;
-  if (!IsLockEnough()) guard.emplace(*below_);
-  return TakeBelow(bytes);
-}
-
-[[gnu::noinline]] bool StreamView::GiveAmongOthers(Block* block) noexcept {
-  if (!IsDirect()) {
-    // After Close, each free has to drain on the full path.
-    return !IsDuringCapture() && !frees_->is_closed() &&
-           parked_->ParkHeld(block);
-  }
-  order_->NoteFree(*share_);
-  std::optional<HitGuard> guard;
-  if (!IsLockEnough()) guard.emplace(*below_);
-  return below_->Give(block);
-}
-
-Block* StreamView::TakeCached(std::size_t bytes) noexcept {
-  Block* const block = IsAlone() ? TakeBelow(bytes) : TakeAmongOthers(bytes);
+  Block* block = busy_ != nullptr ? busy_->Take(Request{bytes}) : nullptr;
+  if (block == nullptr) block = TakeBelow(bytes);
   if (block != nullptr) uses_.Count(*block);
   return block;
 }
 
 bool StreamView::GiveCached(Block* block) noexcept {
+  // Count first: then another thread may own the block.
   uses_.Uncount(*block);
   bool is_given = false;
-  if (IsAlone()) {
+  if (IsDirect()) {
     order_->NoteFree(*share_);
+    const std::unique_lock<ChainLock> guard = LockOf(*below_);
     is_given = below_->Give(block);
   } else {
-    is_given = GiveAmongOthers(block);
+    // The full path records events, and drains after DeferredFrees::Close().
+    is_given = !IsDuringCapture() && !frees_->is_closed() &&
+               !busy_->IsEventDue() && busy_->Add(block);
   }
   if (!is_given) [[unlikely]] {
     uses_.Recount(*block);
@@ -151,44 +114,31 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   return nullptr;
 }
 
-Allocation* StreamView::Take(const Request& request,
-                             Failure& failure) noexcept {
-  order_->Activate(*share_);
-  ShareLock();
-  if (parked_ != nullptr) {
-    Block* block = parked_->Take(request);
-    if (block != nullptr) return block->allocation();
-  }
-  Allocation* const allocation = TakeFromStrategy(request, failure);
-  // No further free will serve the request, so it takes a block that is too
+Allocation* StreamView::TakeAtLast(const Request& request,
+                                   Failure& failure) noexcept {
+  if (busy_ == nullptr || !failure.IsExhaustion()) return nullptr;
+  if (frees_->FreeOrdered() != 0) return TakeFromStrategy(request, failure);
+  // If no further free can serve the request, it takes a block that is too
   // large.
-  if (allocation == nullptr && parked_ != nullptr && failure.IsExhaustion() &&
-      (IsDuringCapture() || (request.flags & kNoRetry) != 0)) {
-    Block* block = parked_->TakeAny(request);
-    if (block != nullptr) return block->allocation();
-  }
-  return allocation;
+  if (!IsDuringCapture() && (request.flags & kNoRetry) == 0) return nullptr;
+  Block* const block = busy_->TakeAny(request);
+  return block != nullptr ? block->allocation() : nullptr;
 }
 
 Allocation* StreamView::TryAllocate(const Request& request,
                                     Failure& failure) noexcept {
-  Allocation* allocation = Take(request, failure);
-  std::uint64_t live = 0;
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    if (allocation != nullptr) {
-      allocation->block()->requested = request.unpadded_bytes();
-      uses_.Count(*allocation->block());
-    } else {
-      ++failures_;
-    }
-    live = uses_.live_allocations();
+  order_->Activate(*share_);
+  Block* const own = busy_ != nullptr ? busy_->Take(request) : nullptr;
+  Allocation* allocation =
+      own != nullptr ? own->allocation() : TakeFromStrategy(request, failure);
+  if (allocation == nullptr) allocation = TakeAtLast(request, failure);
+  const std::lock_guard<ChainLock> guard(lock_);
+  if (allocation == nullptr) {
+    ++failures_;
+    return nullptr;
   }
-  // Without room, frees could not be parked.
-  if (parked_ != nullptr && (order_->several() || !IsDirect()) &&
-      parked_->room() < live) {
-    parked_->Reserve(live);
-  }
+  allocation->block()->requested = request.unpadded_bytes();
+  uses_.Count(*allocation->block());
   return allocation;
 }
 
@@ -199,7 +149,11 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     uses_.Uncount(*block);
   }
-  if (!IsDirect() && parked_->Park(block)) return;
+  const bool is_event_due = busy_ != nullptr && busy_->IsEventDue();
+  if (!IsDirect() && busy_->Add(block)) {
+    if (is_event_due) timeline_->Close();
+    return;
+  }
   order_->NoteFree(*share_);
   underlying()->DoFree(allocation);
 }

@@ -263,7 +263,6 @@ TEST(BfcAllocatorTest, TheHitPathServesAsAWalkDoes) {
   HitPath* path = pool.bfc().hit_path();
   ASSERT_NE(path, nullptr);
   {
-    const HitGuard guard(*path);
     Block* block = path->Take(300);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->size, 512U);

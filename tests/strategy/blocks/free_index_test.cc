@@ -91,22 +91,6 @@ TEST_F(FreeIndexTest, ExactMeansExact) {
   EXPECT_EQ(index_.FindExact(Mebibytes(8)), exact);
 }
 
-TEST_F(FreeIndexTest, TheLastOfAClassIsFoundIfItHasTheSize) {
-  EXPECT_EQ(index_.FindLast(Mebibytes(8)), nullptr);
-  Block* first = Add(Mebibytes(8), kGranule);
-  EXPECT_EQ(index_.FindLast(Mebibytes(8)), first);
-  Block* last = Add(Mebibytes(8), Mebibytes(9));
-  EXPECT_EQ(index_.FindLast(Mebibytes(8)), last);
-  EXPECT_EQ(index_.FindLast(Mebibytes(8) - kGranule), nullptr);
-  // In this class, but with another size.
-  Block* other = Add(Mebibytes(8) + kGranule);
-  EXPECT_EQ(index_.FindLast(Mebibytes(8)), nullptr);
-  index_.Remove(other);
-  index_.Remove(last);
-  EXPECT_EQ(index_.FindLast(Mebibytes(8)), first);
-  EXPECT_EQ(index_.FindLast(std::size_t{1} << 48), nullptr);
-}
-
 // A class above 64 KiB holds several sizes. A block in the class of the request
 // may be too small for it.
 TEST_F(FreeIndexTest, ATooSmallBlockOfTheSameClassIsPassedOver) {

@@ -58,14 +58,14 @@ TEST_F(CudaMallocAsyncBinsTest, TheHitPathFindsThem) {
   ASSERT_NE(path, nullptr);
   Block* block = nullptr;
   {
-    const HitGuard guard(*path);
+    const ChainLock::Guard guard(*path->hit_lock());
     block = path->Take(700);
   }
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(block->size, 1024U);
   EXPECT_EQ(chain->stats().requested_bytes, 700U);
   {
-    const HitGuard guard(*path);
+    const ChainLock::Guard guard(*path->hit_lock());
     EXPECT_TRUE(path->Give(block));
   }
   EXPECT_EQ(chain->stats().requested_bytes, 0U);
@@ -205,7 +205,7 @@ TEST_F(CudaMallocAsyncBinsTest, OnlyWhoKeepsSuchABinIsDisturbed) {
   other->Allocate(1024).reset();
   AllocationPtr larger;
   {
-    const HitGuard guard(*other->hit_path());
+    const ChainLock::Guard guard(*other->hit_path()->hit_lock());
     std::thread([&] { larger = chain->Allocate(Mebibytes(8)); }).join();
   }
   EXPECT_NE(larger, nullptr);
@@ -217,7 +217,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhoIsBusyIsNotWaitedFor) {
   other->Allocate(Mebibytes(4)).reset();
   AllocationPtr block;
   {
-    const HitGuard guard(*other->hit_path());
+    const ChainLock::Guard guard(*other->hit_path()->hit_lock());
     std::thread([&] { block = chain->Allocate(Mebibytes(4)); }).join();
   }
   EXPECT_NE(block, nullptr);

@@ -133,7 +133,6 @@ TEST_F(PoolCaptureTest, AHitGoesBackAlthoughTheLimitIsExceeded) {
   EndCapture();
   HitPath& hits = *pool_->hit_path();
   {
-    const HitGuard guard(hits);
     Block* block = hits.Take(1003);
     ASSERT_NE(block, nullptr);
     EXPECT_TRUE(hits.Give(block));
@@ -150,7 +149,6 @@ TEST_F(PoolCaptureTest, NoMoreThanWasKeptGoesBackByAHit) {
   EndCapture();
   {
     HitPath& hits = *pool_->hit_path();
-    const HitGuard guard(hits);
     EXPECT_FALSE(hits.Give(later->block()));
   }
   later.reset();

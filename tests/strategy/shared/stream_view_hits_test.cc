@@ -1,15 +1,19 @@
-// The hit path of a stream's view: requests that bypass the layers, with parked
-// and other blocks.
+// The hit path of a stream's view: requests that bypass the layers, with
+// deferred and other blocks.
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "strata/strategy/registry.h"
 #include "strata/tests/strategy/shared/stream_view_fixture.h"
+#include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {
@@ -24,7 +28,7 @@ TEST_F(StreamViewHitsTest, AStreamAloneHasAHitPath) {
   ASSERT_NE(path, nullptr);
   const std::uint64_t calls = place_.DeviceCalls();
   {
-    const HitGuard guard(*path);
+    const ChainLock::Guard guard(*path->hit_lock());
     Block* const block = path->Take(4000);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->requested, 4000U);
@@ -40,7 +44,7 @@ TEST_F(StreamViewHitsTest, AStreamAloneHasAHitPath) {
 TEST_F(StreamViewHitsTest, TheFirstRequestOfAStreamIsNoHit) {
   a_->Allocate(4096).reset();
   HitPath* const path = b_->hit_path();
-  const HitGuard guard(*path);
+  const ChainLock::Guard guard(*path->hit_lock());
   EXPECT_EQ(path->Take(4096), nullptr);
 }
 
@@ -49,7 +53,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamWaitsForWhatAHitGave) {
   const void* const data = block->data;
   Work(*a_);
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   const AllocationPtr other = b_->Allocate(4096);
@@ -65,14 +69,14 @@ TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
   Work(*a_);
   const std::uint64_t calls = place_.DeviceCalls();
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   EXPECT_TRUE(place_.frees()->any());
   EXPECT_EQ(a_->stats().live_allocations(), 0U);
   EXPECT_NE(b_->Allocate(4096)->data(), data);
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     Block* const again = a_->hit_path()->Take(4000);
     ASSERT_EQ(again, block);
     EXPECT_EQ(again->requested, 4000U);
@@ -83,53 +87,21 @@ TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
   a_->DoFree(block->allocation());
 }
 
-// A hit holds the lock of its stream, and takes no other lock for parked
-// blocks. So no drain runs while it is held, even if the work is complete.
-TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
-  UseBoth();
-  Block* const block = a_->Allocate(Mebibytes(20)).release()->block();
-  std::atomic<bool> is_draining{false};
-  std::thread other;
-  {
-    const HitGuard guard(*a_->hit_path());
-    const std::uint64_t in_use = strategy_->stats().in_use_bytes;
-    EXPECT_TRUE(a_->hit_path()->Give(block));
-    other = std::thread([&] {
-      device().StepAll();
-      is_draining = true;
-      place_.frees()->Drain();
-    });
-    while (!is_draining) std::this_thread::yield();
-    for (int i = 0; i < 5000; ++i) {
-      std::this_thread::yield();
-      // For the strategy, parked blocks are in use.
-      EXPECT_EQ(strategy_->stats().in_use_bytes, in_use) << i;
-    }
-    EXPECT_EQ(a_->hit_path()->Take(Mebibytes(20)), block);
-    EXPECT_TRUE(a_->hit_path()->Give(block));
-  }
-  other.join();
-  place_.frees()->Await();
-  EXPECT_LT(strategy_->stats().in_use_bytes, Mebibytes(20));
-}
-
 // The lock may be in use for hits all the time, or a thread may own it.
-TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStreamThatParkedNothing) {
+TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStream) {
   UseBoth();
   device().StepAll();
   place_.frees()->Await();
-  b_->Allocate(Mebibytes(20)).reset();
+  a_->Allocate(Mebibytes(20)).reset();
   std::promise<void> is_held;
   std::promise<void> is_over;
   std::thread holder([&] {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     is_held.set_value();
     is_over.get_future().wait();
   });
   is_held.get_future().wait();
-  const std::size_t bytes = place_.frees()->Drain();
-  device().StepAll();
-  EXPECT_GE(bytes + place_.frees()->Await(), Mebibytes(20));
+  EXPECT_GE(place_.frees()->Drain(), Mebibytes(20));
   EXPECT_FALSE(place_.frees()->any());
   is_over.set_value();
   holder.join();
@@ -175,7 +147,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   const void* const data = block->data;
   Work(*a_);
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   const AllocationPtr other = b_->Allocate(Mebibytes(20));
@@ -190,7 +162,8 @@ TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
 TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
   UseBoth();
   device().StepAll();
-  a_->Allocate(4096).reset();
+  place_.frees()->Await();
+  Work(*a_);
   const std::uint64_t before = device().CallCount(DeviceCall::kEventRecord);
   int walks = 0;
   for (int i = 0; i < 640; ++i) {
@@ -198,7 +171,7 @@ TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
     bool is_given = false;
     {
       const std::uint64_t calls = place_.DeviceCalls();
-      const HitGuard guard(*a_->hit_path());
+      const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
       is_given = a_->hit_path()->Give(block);
       EXPECT_EQ(place_.DeviceCalls(), calls);
     }
@@ -210,37 +183,12 @@ TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
   EXPECT_EQ(device().CallCount(DeviceCall::kEventRecord) - before, 10U);
 }
 
-// Blocks that a hit took from the strategy could not be parked, because only
-// walks had reserved room.
-TEST_F(StreamViewHitsTest, AHitTakesNoMoreThanCanBeParked) {
-  UseBoth();
-  {
-    // Free memory of the strategy, ordered behind both streams.
-    const AllocationPtr both = a_->Allocate(Mebibytes(1));
-  }
-  device().StepAll();
-  place_.frees()->Await();
-  std::vector<Block*> held;
-  for (int i = 0; i < 40; ++i) {
-    Block* block = nullptr;
-    {
-      const HitGuard guard(*a_->hit_path());
-      block = a_->hit_path()->Take(4096);
-    }
-    if (block == nullptr) block = a_->Allocate(4096).release()->block();
-    held.push_back(block);
-  }
-  const std::size_t before = place_.frees()->deferred().blocks;
-  for (Block* const block : held) a_->DoFree(block->allocation());
-  EXPECT_EQ(place_.frees()->deferred().blocks, before + 40);
-}
-
 TEST_F(StreamViewHitsTest, WhileCapturesAreAnnouncedEveryCallWalks) {
   Block* const block = a_->Allocate(4096).release()->block();
   UseBoth();
   place_.timelines()->gate().Announce();
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     EXPECT_EQ(a_->hit_path()->Take(4096), nullptr);
     EXPECT_FALSE(a_->hit_path()->Give(block));
   }
@@ -255,7 +203,7 @@ TEST_F(StreamViewHitsTest, NoHitParksOnceTheFacadeHasLetGo) {
   Block* const block = a_->Allocate(4096).release()->block();
   place_.frees()->Close();
   {
-    const HitGuard guard(*a_->hit_path());
+    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
     EXPECT_FALSE(a_->hit_path()->Give(block));
   }
   a_->DoFree(block->allocation());
@@ -273,7 +221,7 @@ TEST_F(StreamViewHitsTest, AHitDoesNotOvertakeAStreamThatIsGone) {
   block.reset();
   a.reset();
   const auto hit = [&b] {
-    const HitGuard guard(*b.hit_path());
+    const ChainLock::Guard guard(*b.hit_path()->hit_lock());
     return b.hit_path()->Take(4096);
   };
   EXPECT_EQ(hit(), nullptr);
@@ -287,6 +235,64 @@ TEST_F(StreamViewHitsTest, AHitDoesNotOvertakeAStreamThatIsGone) {
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(again->data, data);
   b.DoFree(again->allocation());
+}
+
+// Hits of one stream, while others are created and destroyed, frees are drained
+// and statistics are read.
+class StreamViewThreadsTest : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Strategies, StreamViewThreadsTest,
+                         ::testing::Values("bfc", "naive_best_fit", "pool",
+                                           "thread_local"));
+
+TEST_P(StreamViewThreadsTest, HitsAndOtherStreamsShareTheStrategy) {
+  constexpr int kRounds = 200;
+  constexpr std::size_t kBytes = 4096;
+  StrategyOptions options;
+  options.auto_growth_chunk_size_in_mb = 8;
+  PoolPlace place;
+  StrategySource source(GetParam(), place.pool(), options, place.frees());
+  const std::shared_ptr<Allocator> a = source.For(place.NewChainStream());
+  a->Allocate(kBytes).reset();
+  std::atomic<bool> stop{false};
+  std::thread hits([&] {
+    HitPath& path = *a->hit_path();
+    while (!stop) {
+      std::vector<Block*> taken;
+      for (int i = 0; i < 8; ++i) {
+        const ChainLock::Guard guard(*path.hit_lock());
+        if (Block* const block = path.Take(kBytes)) taken.push_back(block);
+      }
+      for (Block* const block : taken) {
+        bool is_given = false;
+        {
+          const ChainLock::Guard guard(*path.hit_lock());
+          is_given = path.Give(block);
+        }
+        if (!is_given) a->DoFree(block->allocation());
+      }
+      a->Allocate(kBytes).reset();
+    }
+  });
+  std::thread looks([&] {
+    while (!stop) {
+      const Stats stats = source.shared()->stats();
+      EXPECT_LE(stats.largest_free_bytes, stats.reserved_bytes);
+      source.shared()->Release();
+      place.frees()->Drain();
+    }
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    const std::shared_ptr<Allocator> b = source.For(place.NewChainStream());
+    const AllocationPtr first = b->Allocate(kBytes);
+    const AllocationPtr second = b->Allocate(2 * kBytes);
+    EXPECT_NE(first->data(), second->data());
+  }
+  stop = true;
+  hits.join();
+  looks.join();
+  place.frees()->Close();
+  EXPECT_EQ(source.shared()->stats().in_use_bytes, 0U);
 }
 
 }  // namespace

@@ -139,8 +139,49 @@ TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
   EXPECT_EQ(a_->Allocate(Mebibytes(1) - 1000)->data(), data);
 }
 
-// No request would wait for the block that could be split.
-TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
+// The strategy gets the block, and orders the next stream on the device.
+TEST_F(StreamViewTest, ARequestWaitsOnTheDeviceInsteadOfFailing) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(200));
+  Work(*a_);
+  block.reset();
+  const std::uint64_t waits = Waits();
+  block = b_->Allocate(Mebibytes(200));
+  EXPECT_EQ(Waits(), waits + 1);
+  EXPECT_FALSE(place_.frees()->any());
+  Work(*b_);
+  EXPECT_FALSE(device().Step(b_->stream()));  // the work of A comes first
+  block.reset();
+  // A knows of the free by B, and waits for it in turn.
+  const Request at_once{Mebibytes(200), 0, kNoRetry};
+  Failure failure;
+  Allocation* const again = a_->TryAllocate(at_once, failure);
+  ASSERT_NE(again, nullptr) << failure.ToString();
+  EXPECT_EQ(Waits(), waits + 2);
+  a_->DoFree(again);
+}
+
+// A wait that the device refuses would hand out memory that is in use.
+TEST_F(StreamViewTest, WithoutAnEventTheHostWaitsInsteadOfTheDevice) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(200));
+  Work(*a_);
+  block.reset();
+  device().AddFault(FailAll(DeviceCall::kEventRecord));
+  Failure failure;
+  const Request at_once{Mebibytes(200), 0, kNoRetry};
+  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);
+  EXPECT_TRUE(failure.IsExhaustion());
+  EXPECT_EQ(place_.frees()->deferred().bytes, Mebibytes(200));
+  device().ClearFaults();
+  const std::uint64_t waits = Waits();
+  EXPECT_NE(b_->TryAllocate(at_once, failure), nullptr);
+  EXPECT_EQ(Waits(), waits + 1);
+}
+
+// A capture forbids the wait on the device. No request would wait for the block
+// that could be split.
+TEST_F(StreamViewTest, BesideACaptureABlockIsWastedInsteadOfFailing) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(250));
   const void* const data = block->data();
@@ -149,49 +190,39 @@ TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
   block.reset();
   Failure failure;
   const Request small{Mebibytes(6)};
-  const Request at_once{Mebibytes(6), 0, kNoRetry};
-  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);  // it belongs to A
-  Allocation* taken = a_->TryAllocate(at_once, failure);
+  place_.timelines()->gate().Announce();
+  EXPECT_EQ(b_->TryAllocate(small, failure), nullptr);  // it belongs to A
+  Allocation* const taken = a_->TryAllocate(small, failure);
+  place_.timelines()->gate().Withdraw();
   ASSERT_NE(taken, nullptr) << failure.ToString();
   EXPECT_EQ(taken->data(), data);
   EXPECT_EQ(taken->requested_bytes(), small.bytes);
   a_->DoFree(taken);
-
-  place_.timelines()->gate().Announce();
-  taken = a_->TryAllocate(small, failure);
-  place_.timelines()->gate().Withdraw();
-  ASSERT_NE(taken, nullptr) << failure.ToString();
-  EXPECT_EQ(taken->data(), data);
-  a_->DoFree(taken);
   EXPECT_NE(device().PendingCount(), 0U);
-  // Otherwise the request waits for the frees, and splits the block.
   const AllocationPtr half = a_->Allocate(Mebibytes(120));
-  EXPECT_EQ(device().PendingCount(), 0U);
   EXPECT_LT(half->size(), Mebibytes(121));
   EXPECT_NO_THROW(a_->Allocate(Mebibytes(120)));
 }
 
-// Only a few of them are remembered.
-TEST_F(StreamViewTest, ManyBlocksAreWastedAndParkedAgain) {
+// Blocks of one size class, of which only the older one may go.
+TEST_F(StreamViewTest, OnlyBlocksFreedBeforeTheDoneWorkGoToTheStrategy) {
   UseBoth();
-  std::vector<AllocationPtr> blocks;
-  for (std::size_t i = 0; i < 20; ++i) {
-    blocks.push_back(a_->Allocate(Mebibytes(11) + i * 4096));
-  }
-  const Request small{Mebibytes(2), 0, kNoRetry};
-  std::vector<AllocationPtr> rest;
-  const auto fill = [&] {
-    while (true) rest.push_back(a_->Allocate(small));
-  };
-  EXPECT_THROW(fill(), BadAlloc);
+  device().StepAll();
+  place_.frees()->Await();
+  AllocationPtr older = a_->Allocate(4096);
+  AllocationPtr newer = a_->Allocate(4352);
   Work(*a_);
-  for (int round = 0; round < 3; ++round) {
-    blocks.clear();
-    EXPECT_EQ(place_.frees()->deferred().blocks, 20U) << round;
-    for (int i = 0; i < 20; ++i) {
-      EXPECT_NO_THROW(blocks.push_back(a_->Allocate(small)));
-    }
+  older.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);  // records an event
+  Work(*a_);
+  newer.reset();
+  EXPECT_EQ(place_.frees()->deferred().blocks, 2U);
+  while (place_.frees()->Drain() == 0) {
+    ASSERT_TRUE(device().Step(a_->stream()));
   }
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
+  EXPECT_EQ(place_.frees()->deferred().bytes, 4352U);
+  EXPECT_NE(device().PendingCount(), 0U);
 }
 
 TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {
@@ -202,16 +233,6 @@ TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {
   block.reset();
   block = a_->Allocate(Request{Mebibytes(20), 0, kNoRetry});
   EXPECT_EQ(block->data(), data);
-}
-
-TEST_F(StreamViewTest, ExhaustionWaitsForParkedBlocks) {
-  UseBoth();
-  AllocationPtr block = a_->Allocate(Mebibytes(200));
-  Work(*a_);
-  block.reset();
-  block = b_->Allocate(Mebibytes(150));
-  EXPECT_EQ(device().PendingCount(), 0U);
-  EXPECT_FALSE(place_.frees()->any());
 }
 
 TEST_F(StreamViewTest, RecordsOneEventIn64Frees) {
@@ -329,7 +350,6 @@ TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
 TEST_F(StreamViewTest, SoIsWhatWasAllocatedBeforeIt) {
   AllocationPtr block = a_->Allocate(4096);
   place_.timelines()->gate().Announce();
-  place_.frees()->MakeRoom();
   block.reset();
   EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   place_.timelines()->gate().Withdraw();

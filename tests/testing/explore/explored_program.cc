@@ -176,12 +176,6 @@ void ExploredProgram::Alloc(std::size_t index) {
     Note(life.capture, StepKind::kAlloc, index, life.address);
   }
   lives_.push_back(std::move(life));
-  const bool may_park = (has_chain_ & (has_chain_ - 1)) != 0 || IsAnyActive();
-  if (may_park && !IsCapturing(index)) MakeRoom(index);
-}
-
-void ExploredProgram::MakeRoom(std::size_t s) {
-  room_[s] = std::max(room_[s], LiveCount(s));
 }
 
 void ExploredProgram::Use(std::size_t index, std::size_t s) {
@@ -312,9 +306,6 @@ void ExploredProgram::Begin(std::size_t s) {
   order_->SetCapturing(s, true);
   capture_of_[s] = captures_.size();
   captures_.push_back(std::move(capture));
-  for (std::size_t other = 0; other < options_.streams; ++other) {
-    MakeRoom(other);
-  }
 }
 
 void ExploredProgram::JoinCapture(std::size_t s, std::size_t capture) {

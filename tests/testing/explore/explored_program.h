@@ -169,11 +169,8 @@ class ExploredProgram final : private google::LogSink {
   bool IsActive(std::size_t capture) const {
     return captures_[capture].guard != nullptr;
   }
-  bool IsAnyActive() const;
   bool IsInput(const Capture& capture, std::size_t life) const;
   std::size_t LiveCount() const;
-  // Number of live blocks of the stream `owner`.
-  std::size_t LiveCount(std::size_t owner) const;
 
   bool MayRefuse() const;
   bool MayUse(const Life& life, std::size_t stream) const;
@@ -183,7 +180,6 @@ class ExploredProgram final : private google::LogSink {
   bool MayLaunch(const Capture& capture) const;
 
   void Alloc(std::size_t stream);
-  void MakeRoom(std::size_t stream);
   void Use(std::size_t index, std::size_t stream);
   void UseCaptured(std::size_t index, std::size_t stream, std::size_t capture);
   void Mark(std::size_t index, std::size_t stream);
@@ -241,8 +237,6 @@ class ExploredProgram final : private google::LogSink {
   // other stream.
   std::array<std::size_t, kMaxStreams> frees_{};
   std::array<std::array<std::size_t, kMaxStreams>, kMaxStreams> frees_seen_{};
-  // Number of live blocks of each stream when room to park them was made.
-  std::array<std::size_t, kMaxStreams> room_{};
   std::uint64_t word_ = 0;
   std::array<std::uint64_t, kMaxStreams>
       refused_{};  // refused requests by stream

@@ -6,11 +6,6 @@
 
 namespace strata {
 
-bool ExploredProgram::IsAnyActive() const {
-  return std::any_of(captures_.begin(), captures_.end(),
-                     [](const Capture& c) { return c.guard != nullptr; });
-}
-
 bool ExploredProgram::IsInput(const Capture& capture, std::size_t life) const {
   return std::find(capture.inputs.begin(), capture.inputs.end(), life) !=
          capture.inputs.end();
@@ -20,13 +15,6 @@ std::size_t ExploredProgram::LiveCount() const {
   return static_cast<std::size_t>(std::count_if(
       lives_.begin(), lives_.end(),
       [](const Life& life) { return life.allocation != nullptr; }));
-}
-
-std::size_t ExploredProgram::LiveCount(std::size_t owner) const {
-  return static_cast<std::size_t>(
-      std::count_if(lives_.begin(), lives_.end(), [&](const Life& life) {
-        return life.allocation != nullptr && life.owner == owner;
-      }));
 }
 
 std::vector<ExploredStep> ExploredProgram::Enabled() const {

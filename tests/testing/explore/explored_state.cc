@@ -255,7 +255,6 @@ class ExploredProgram::StateWriter {
 
   void WriteFrees(std::size_t s) {
     Number(program_.frees_[s]);
-    Number(program_.room_[s]);
     for (std::size_t name = 0; name < own_count(); ++name) {
       const std::size_t other = streams_[name];
       Number(program_.frees_seen_[other][s] != program_.frees_[s] ? 1 : 0);

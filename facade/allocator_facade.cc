@@ -1,7 +1,5 @@
 #include "strata/facade/allocator_facade.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +15,9 @@
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/clock.h"
+#include "strata/base/function_ref.h"
+#include "strata/base/log.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/lookup/front_route.h"
@@ -25,8 +26,6 @@
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/facade/usage_log.h"
-#include "strata/platform/function_ref.h"
-#include "strata/platform/host/clock.h"
 #include "strata/platform/registry.h"
 
 namespace strata {
@@ -59,11 +58,11 @@ void AllocatorFacade::LogUsage() noexcept {
     ForEachState([this](PlaceState& state) {
       if (state.place().kind != PlaceKind::kDevice) return;
       const Stats stats = GetStats(state.place());
-      LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+      STRATA_LOG_IF(Info, stats.allocations != 0) << UsageLine(
           state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
     });
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "no host memory to log the use of memory";
+    STRATA_LOG(Error) << "no host memory to log the use of memory";
   }
 }
 

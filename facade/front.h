@@ -1,8 +1,6 @@
 #ifndef STRATA_FACADE_FRONT_H_
 #define STRATA_FACADE_FRONT_H_
 
-#include <glog/logging.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 #include "strata/facade/thread_ends.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
+
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -60,8 +60,8 @@ void ThreadEnds::Tell(const Stream& stream) noexcept {
   try {
     ended_(stream);
   } catch (const std::exception& error) {
-    LOG(ERROR) << "the end of a thread's stream (" << stream.uid
-               << ") is not noticed: " << error.what();
+    STRATA_LOG(Error) << "the end of a thread's stream (" << stream.uid
+                      << ") is not noticed: " << error.what();
   }
 }
 

@@ -1,9 +1,9 @@
 #include "strata/allocation/decorators/decorator_options.h"
 
-#include <glog/logging.h>
-
+#include <atomic>
 #include <stdexcept>
 
+#include "strata/base/log.h"
 #include "strata/platform/host/processor.h"
 #include "strata/platform/locks/process_barrier.h"
 
@@ -20,7 +20,8 @@ bool DecoratorOptions::biased_lock() const {
   }
   const bool is_available = ProcessBarrier::Instance().is_available();
   if (!is_auto && !is_available) {
-    LOG_FIRST_N(WARNING, 1)
+    static std::atomic<bool> is_logged{false};
+    STRATA_LOG_IF(Warning, !is_logged.exchange(true))
         << "strata_stream_lock=biased: the system has no membarrier for this "
            "process, so that no thread can own a lock";
   }

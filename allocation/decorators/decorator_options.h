@@ -7,7 +7,7 @@
 #include <string>
 
 #include "strata/allocation/streams/chain_stream.h"
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "strata/allocation/hit/chain_lock.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

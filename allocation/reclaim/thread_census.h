@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <mutex>
 
-#include "strata/platform/host/initial_exec.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
+#include "strata/base/initial_exec.h"
 
 namespace strata {
 

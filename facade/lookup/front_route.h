@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "strata/platform/host/initial_exec.h"
+#include "strata/base/initial_exec.h"
 #include "strata/platform/place.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 
 namespace strata {
 

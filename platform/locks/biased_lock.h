@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/platform/host/initial_exec.h"
+#include "strata/base/initial_exec.h"
 #include "strata/platform/locks/biased_lock_core.h"
 #include "strata/platform/locks/process_barrier.h"
 #include "strata/platform/locks/spin_lock.h"

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "strata/platform/host/initial_exec.h"
+#include "strata/base/initial_exec.h"
 
 namespace strata {
 

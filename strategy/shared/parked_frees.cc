@@ -1,7 +1,5 @@
 #include "strata/strategy/shared/parked_frees.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -10,7 +8,8 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -53,8 +52,8 @@ ParkedFrees::ParkedFrees(DeferredFrees& frees,
 }
 
 ParkedFrees::~ParkedFrees() {
-  LOG_IF(ERROR, !empty()) << "stream_view: destroyed with " << count_
-                          << " blocks that its stream may still use";
+  STRATA_LOG_IF(Error, !empty()) << "stream_view: destroyed with " << count_
+                                 << " blocks that its stream may still use";
   RecordSlab::Noted().Drain(room_);
   if (holds_) frees_.LetGo();
 }
@@ -308,7 +307,7 @@ std::size_t ParkedFrees::Await() noexcept {
 
 std::size_t ParkedFrees::FreeUnproven() noexcept {
   const std::size_t bytes = FreeUpTo(std::numeric_limits<Tick>::max());
-  LOG_IF(ERROR, bytes != 0)
+  STRATA_LOG_IF(Error, bytes != 0)
       << "stream_view: " << bytes
       << " bytes go to the system although the stream that used them could "
          "not be waited for";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "strata/platform/store_max.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 namespace {

@@ -22,7 +22,7 @@ endfunction()
 
 strata_layering_test(facade_cannot_include_adapters facade adapters FAILS)
 
-set(lower platform)
+set(lower base)
 foreach(upper ${layers})
   if(upper STREQUAL lower)
     continue()

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/auto_strategy.h"

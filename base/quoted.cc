@@ -1,4 +1,4 @@
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 
 namespace strata {
 

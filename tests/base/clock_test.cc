@@ -1,4 +1,4 @@
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#ifndef STRATA_ALLOCATION_LIST_UNDER_LOCK_H_
-#define STRATA_ALLOCATION_LIST_UNDER_LOCK_H_
+#ifndef STRATA_BASE_LIST_UNDER_LOCK_H_
+#define STRATA_BASE_LIST_UNDER_LOCK_H_
 
 #include <cstddef>
 #include <mutex>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -28,4 +28,4 @@ void ListUnderLock(Lock& lock, const Count& count, const Reserve& reserve,
 
 }  // namespace strata
 
-#endif  // STRATA_ALLOCATION_LIST_UNDER_LOCK_H_
+#endif  // STRATA_BASE_LIST_UNDER_LOCK_H_

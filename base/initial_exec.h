@@ -1,7 +1,7 @@
-#ifndef STRATA_PLATFORM_HOST_INITIAL_EXEC_H_
-#define STRATA_PLATFORM_HOST_INITIAL_EXEC_H_
+#ifndef STRATA_BASE_INITIAL_EXEC_H_
+#define STRATA_BASE_INITIAL_EXEC_H_
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 // Marks a thread-local variable at a fixed distance from the thread pointer, so
 // that no access is a call. nvcc warns about the attribute. The model that nvcc
@@ -12,4 +12,4 @@
 #define STRATA_INITIAL_EXEC [[gnu::tls_model("initial-exec")]]
 #endif
 
-#endif  // STRATA_PLATFORM_HOST_INITIAL_EXEC_H_
+#endif  // STRATA_BASE_INITIAL_EXEC_H_

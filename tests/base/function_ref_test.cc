@@ -1,4 +1,4 @@
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 
 #include <gtest/gtest.h>
 

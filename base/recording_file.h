@@ -1,5 +1,5 @@
-#ifndef STRATA_PLATFORM_HOST_RECORDING_FILE_H_
-#define STRATA_PLATFORM_HOST_RECORDING_FILE_H_
+#ifndef STRATA_BASE_RECORDING_FILE_H_
+#define STRATA_BASE_RECORDING_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -49,4 +49,4 @@ class RecordingFile {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_HOST_RECORDING_FILE_H_
+#endif  // STRATA_BASE_RECORDING_FILE_H_

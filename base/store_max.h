@@ -1,9 +1,9 @@
-#ifndef STRATA_PLATFORM_STORE_MAX_H_
-#define STRATA_PLATFORM_STORE_MAX_H_
+#ifndef STRATA_BASE_STORE_MAX_H_
+#define STRATA_BASE_STORE_MAX_H_
 
 #include <atomic>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -26,4 +26,4 @@ void ResetPeak(std::atomic<T>& peak, const std::atomic<T>& current) noexcept {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_STORE_MAX_H_
+#endif  // STRATA_BASE_STORE_MAX_H_

@@ -1,5 +1,5 @@
-#ifndef STRATA_PLATFORM_REQUIRE_CXX20_H_
-#define STRATA_PLATFORM_REQUIRE_CXX20_H_
+#ifndef STRATA_BASE_REQUIRE_CXX20_H_
+#define STRATA_BASE_REQUIRE_CXX20_H_
 
 // Every header that includes no other header of Strata includes this one, so
 // that a compiler for an older language prints one error and stops.
@@ -11,4 +11,4 @@
 #include "strata/compile_with_std_cxx20"
 #endif
 
-#endif  // STRATA_PLATFORM_REQUIRE_CXX20_H_
+#endif  // STRATA_BASE_REQUIRE_CXX20_H_

@@ -1,4 +1,4 @@
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "strata/platform/host/recording_file.h"
+#include "strata/base/recording_file.h"
 
 #include <stdio_ext.h>
 

@@ -1,11 +1,11 @@
-#ifndef STRATA_PLATFORM_FUNCTION_REF_H_
-#define STRATA_PLATFORM_FUNCTION_REF_H_
+#ifndef STRATA_BASE_FUNCTION_REF_H_
+#define STRATA_BASE_FUNCTION_REF_H_
 
 #include <memory>
 #include <type_traits>
 #include <utility>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -52,4 +52,4 @@ class FunctionRef<Result(Parameters...)> {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_FUNCTION_REF_H_
+#endif  // STRATA_BASE_FUNCTION_REF_H_

@@ -1,4 +1,4 @@
-#include "strata/allocation/diagnostics/json_text.h"
+#include "strata/base/json_text.h"
 
 #include <gtest/gtest.h>
 

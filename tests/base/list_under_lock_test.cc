@@ -1,4 +1,4 @@
-#include "strata/allocation/list_under_lock.h"
+#include "strata/base/list_under_lock.h"
 
 #include <gtest/gtest.h>
 

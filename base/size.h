@@ -1,5 +1,5 @@
-#ifndef STRATA_ALLOCATION_SIZE_H_
-#define STRATA_ALLOCATION_SIZE_H_
+#ifndef STRATA_BASE_SIZE_H_
+#define STRATA_BASE_SIZE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -47,4 +47,4 @@ std::optional<std::uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace strata
 
-#endif  // STRATA_ALLOCATION_SIZE_H_
+#endif  // STRATA_BASE_SIZE_H_

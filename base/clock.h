@@ -1,11 +1,11 @@
-#ifndef STRATA_PLATFORM_HOST_CLOCK_H_
-#define STRATA_PLATFORM_HOST_CLOCK_H_
+#ifndef STRATA_BASE_CLOCK_H_
+#define STRATA_BASE_CLOCK_H_
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -36,4 +36,4 @@ class Clock {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_HOST_CLOCK_H_
+#endif  // STRATA_BASE_CLOCK_H_

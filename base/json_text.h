@@ -1,11 +1,11 @@
-#ifndef STRATA_ALLOCATION_DIAGNOSTICS_JSON_TEXT_H_
-#define STRATA_ALLOCATION_DIAGNOSTICS_JSON_TEXT_H_
+#ifndef STRATA_BASE_JSON_TEXT_H_
+#define STRATA_BASE_JSON_TEXT_H_
 
 #include <cstdio>
 #include <string>
 #include <string_view>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -21,4 +21,4 @@ void WriteJsonString(std::FILE* file, std::string_view text) noexcept;
 
 }  // namespace strata
 
-#endif  // STRATA_ALLOCATION_DIAGNOSTICS_JSON_TEXT_H_
+#endif  // STRATA_BASE_JSON_TEXT_H_

@@ -1,10 +1,10 @@
-#ifndef STRATA_PLATFORM_QUOTED_H_
-#define STRATA_PLATFORM_QUOTED_H_
+#ifndef STRATA_BASE_QUOTED_H_
+#define STRATA_BASE_QUOTED_H_
 
 #include <string>
 #include <string_view>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -14,4 +14,4 @@ std::string Quoted(std::string_view text);
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_QUOTED_H_
+#endif  // STRATA_BASE_QUOTED_H_

@@ -1,4 +1,4 @@
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 #include <gtest/gtest.h>
 

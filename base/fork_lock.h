@@ -1,7 +1,7 @@
-#ifndef STRATA_PLATFORM_LOCKS_FORK_LOCK_H_
-#define STRATA_PLATFORM_LOCKS_FORK_LOCK_H_
+#ifndef STRATA_BASE_FORK_LOCK_H_
+#define STRATA_BASE_FORK_LOCK_H_
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 
@@ -45,4 +45,4 @@ class ForkLock {
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_LOCKS_FORK_LOCK_H_
+#endif  // STRATA_BASE_FORK_LOCK_H_

@@ -156,10 +156,10 @@ function(strata_library)
   endif()
 endfunction()
 
-# strata_flags_library(<source>): strata::flags. After installation,
+# strata_flags_library(<source>...): strata::flags. After installation,
 # StrataConfig.cmake defines strata::facade, as the requested kind of library.
-function(strata_flags_library source)
-  add_library(strata_flags STATIC ${source})
+function(strata_flags_library)
+  add_library(strata_flags STATIC ${ARGN})
   add_library(strata::flags ALIAS strata_flags)
   set_target_properties(strata_flags PROPERTIES EXPORT_NAME flags POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(strata_flags PUBLIC gflags $<BUILD_INTERFACE:strata_facade_api>)

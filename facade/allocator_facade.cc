@@ -196,7 +196,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    t_handle_route = {*known, known->hit_state(), version, handle, place};
+    RoutesOfThisThread().by_handle = {*known, known->hit_state(), version,
+                                      handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -216,28 +217,30 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes) {
-  if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
+  const FrontRoute& route = RoutesOfThisThread().by_default;
+  if (!route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
-  return t_default_route.front->Alloc(*t_default_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, const Stream& stream) {
+  const FrontRoute& route = RoutesOfThisThread().by_stream;
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
-      !t_stream_route.LeadsTo(place, stream.uid, fronts_->version()))
-      [[unlikely]] {
+      !route.LeadsTo(place, stream.uid, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return t_stream_route.front->Alloc(*t_stream_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
-  if (!t_handle_route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
+  const FrontRoute& route = RoutesOfThisThread().by_handle;
+  if (!route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return t_handle_route.front->Alloc(*t_handle_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
@@ -245,7 +248,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  t_default_route = {front, front.hit_state(), version, 0, place};
+  RoutesOfThisThread().by_default = {front, front.hit_state(), version, 0,
+                                     place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -254,7 +258,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    t_stream_route = {front, front.hit_state(), version, stream.uid, place};
+    RoutesOfThisThread().by_stream = {front, front.hit_state(), version,
+                                      stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

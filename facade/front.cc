@@ -21,7 +21,7 @@ StatAllocator* FindStat(Allocator* layer) {
 // The fronts where the calling thread is at home (Front::IsHome): a few, each
 // in the entry that its address selects.
 using Homes = std::array<const Front*, 8>;
-[[gnu::tls_model("initial-exec")]] thread_local constinit Homes t_homes{};
+thread_local constinit Homes t_homes{};
 
 const Front*& HomeFor(const Front* front) {
   const auto address = reinterpret_cast<std::uintptr_t>(front);

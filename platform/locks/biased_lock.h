@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/base/initial_exec.h"
+#include "strata/base/this_thread.h"
 #include "strata/platform/locks/biased_lock_core.h"
 #include "strata/platform/locks/process_barrier.h"
 #include "strata/platform/locks/spin_lock.h"
@@ -46,8 +46,8 @@ class BiasedLockMachine {
   bool has_barrier() const { return barrier_ != nullptr; }
 
   static Slot* Nobody() { return &nobody_; }
-  static Slot* MySlot() { return t_slot; }
-  static const void* Self() { return &t_slot; }
+  static Slot* MySlot() { return static_cast<Slot*>(ThisThread().lock_slot); }
+  static const void* Self() { return &ThisThread(); }
   // There are kSlots slots. A thread that receives no slot at its first call
   // never receives one. A thread returns its slot when it ends; the next thread
   // with this slot inherits the locks that the former thread owned. The first
@@ -66,19 +66,20 @@ class BiasedLockMachine {
   void Barrier() noexcept { barrier_->Run(); }
   // True if the calling thread holds a lock as its owner.
   static bool IsInside() noexcept {
-    return t_slot != nullptr &&
-           t_slot->held.load(std::memory_order_relaxed) != nullptr;
+    const Slot* const slot = MySlot();
+    return slot != nullptr &&
+           slot->held.load(std::memory_order_relaxed) != nullptr;
   }
 
   static constexpr std::size_t kSlots = 256;
 
  private:
   class IdleSlots;
-  class OwnSlot;
+  // Returns the slot of the thread, when the thread ends.
+  static void GiveSlot() noexcept;
 
   static Slot nobody_;
   static IdleSlots idle_slots_;
-  STRATA_INITIAL_EXEC static thread_local constinit Slot* t_slot;
 
   ProcessBarrier* const barrier_;
 };
@@ -119,7 +120,7 @@ class BiasedLock {
   class Guard {
    public:
     explicit Guard(BiasedLock& lock) : lock_(lock), slot_(lock.core_.Lock()) {
-      if (slot_ == nullptr) ++t_held_words;
+      if (slot_ == nullptr) ++ThisThread().held_words;
     }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
@@ -142,8 +143,8 @@ class BiasedLock {
       return lock.core_.TakeWordAtOnce();
     }
     static void Release(BiasedLock& lock) { lock.core_.Release(); }
-    static void Keep() { ++t_held_words; }
-    static void Unkeep() { --t_held_words; }
+    static void Keep() { ++ThisThread().held_words; }
+    static void Unkeep() { --ThisThread().held_words; }
   };
   // As the owner of the lock.
   struct AsOwner {
@@ -159,18 +160,18 @@ class BiasedLock {
   };
 
   void lock() {
-    if (core_.Lock() == nullptr) ++t_held_words;
+    if (core_.Lock() == nullptr) ++ThisThread().held_words;
   }
   bool try_lock() {
     if (!core_.TryLock()) return false;
-    if (core_.Entered() == nullptr) ++t_held_words;
+    if (core_.Entered() == nullptr) ++ThisThread().held_words;
     return true;
   }
   // Like try_lock(), but also returns false if another thread owns the lock.
   // That thread stays the owner.
   bool try_lock_unowned() {
     if (!core_.TryLockUnowned()) return false;
-    if (core_.Entered() == nullptr) ++t_held_words;
+    if (core_.Entered() == nullptr) ++ThisThread().held_words;
     return true;
   }
   void unlock() { Unlock(core_.Entered()); }
@@ -187,7 +188,7 @@ class BiasedLock {
  private:
   void Unlock(BiasedLockMachine::Slot* slot) {
     if (slot == nullptr) [[likely]] {
-      --t_held_words;
+      --ThisThread().held_words;
       core_.Release();
     } else {
       BiasedLockCore<BiasedLockMachine>::Leave(slot);

@@ -1,13 +1,12 @@
 #include "strata/allocation/allocator.h"
 
-#include <glog/logging.h>
-
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/diagnostics/debug_fill.h"
 #include "strata/allocation/error.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 
@@ -41,10 +40,10 @@ const char* StateOf(const Block& block) {
 }  // namespace
 
 void FailNotLive(const Block& block, const char* layer) {
-  LOG(FATAL) << layer << ": double free of "
-             << static_cast<const void*>(block.data) << " ("
-             << HumanBytes(block.size) << " on " << ToString(block.place())
-             << "), which is " << StateOf(block);
+  STRATA_FATAL << layer << ": double free of "
+               << static_cast<const void*>(block.data) << " ("
+               << HumanBytes(block.size) << " on " << ToString(block.place())
+               << "), which is " << StateOf(block);
 }
 
 [[gnu::aligned(64)]] void FreeAllocation(Allocation* allocation) noexcept {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

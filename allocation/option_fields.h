@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

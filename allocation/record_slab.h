@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

@@ -16,7 +16,7 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/hit/usage.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
 #include "strata/platform/locks/spin_lock.h"

@@ -1,7 +1,5 @@
 #include "strata/facade/allocator_facade.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +14,9 @@
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/clock.h"
+#include "strata/base/function_ref.h"
+#include "strata/base/log.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/lookup/front_route.h"
@@ -24,8 +25,6 @@
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/facade/usage_log.h"
-#include "strata/platform/function_ref.h"
-#include "strata/platform/host/clock.h"
 #include "strata/platform/registry.h"
 
 namespace strata {
@@ -58,11 +57,11 @@ void AllocatorFacade::LogUsage() noexcept {
     ForEachState([this](PlaceState& state) {
       if (state.place().kind != PlaceKind::kDevice) return;
       const Stats stats = GetStats(state.place());
-      LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+      STRATA_LOG_IF(Info, stats.allocations != 0) << UsageLine(
           state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
     });
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "no host memory to log the use of memory";
+    STRATA_LOG(Error) << "no host memory to log the use of memory";
   }
 }
 
@@ -193,7 +192,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    t_handle_route = {*known, known->hit_state(), version, handle, place};
+    RoutesOfThisThread().by_handle = {*known, known->hit_state(), version,
+                                      handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -213,28 +213,30 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes) {
-  if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
+  const FrontRoute& route = RoutesOfThisThread().by_default;
+  if (!route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
-  return t_default_route.front->Alloc(*t_default_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, const Stream& stream) {
+  const FrontRoute& route = RoutesOfThisThread().by_stream;
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
-      !t_stream_route.LeadsTo(place, stream.uid, fronts_->version()))
-      [[unlikely]] {
+      !route.LeadsTo(place, stream.uid, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return t_stream_route.front->Alloc(*t_stream_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
-  if (!t_handle_route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
+  const FrontRoute& route = RoutesOfThisThread().by_handle;
+  if (!route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return t_handle_route.front->Alloc(*t_handle_route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes);
 }
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
@@ -242,7 +244,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  t_default_route = {front, front.hit_state(), version, 0, place};
+  RoutesOfThisThread().by_default = {front, front.hit_state(), version, 0,
+                                     place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -251,7 +254,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    t_stream_route = {front, front.hit_state(), version, stream.uid, place};
+    RoutesOfThisThread().by_stream = {front, front.hit_state(), version,
+                                      stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

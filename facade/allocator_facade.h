@@ -10,11 +10,11 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/guard/guard_error.h"
+#include "strata/base/clock.h"
+#include "strata/base/function_ref.h"
 #include "strata/facade/graphs/graph_pool_id.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
-#include "strata/platform/function_ref.h"
-#include "strata/platform/host/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"

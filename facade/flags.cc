@@ -7,57 +7,40 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
+#include "strata/facade/gflags/command_line.h"
+#include "strata/facade/gflags/flag_registry.h"
 #include "strata/facade/settings/flag_file.h"
-
-#define STRATA_FLAG_Bool DEFINE_bool
-#define STRATA_FLAG_Int64 DEFINE_int64
-#define STRATA_FLAG_Uint64 DEFINE_uint64
-#define STRATA_FLAG_Double DEFINE_double
-#define STRATA_FLAG_String DEFINE_string
-#define STRATA_FLAG_Bytes DEFINE_string
-#define STRATA_OPTION(Type, name, member, default_value, help) \
-  STRATA_FLAG_##Type(name, default_value, help);
-#include "strata/facade/options.def"
-#undef STRATA_OPTION
-#define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
-  STRATA_FLAG_##Type(name, default_value, why);
-#include "strata/facade/settings/removed_options.def"
-#undef STRATA_REMOVED_OPTION
-#undef STRATA_FLAG_Bytes
-#undef STRATA_FLAG_String
-#undef STRATA_FLAG_Double
-#undef STRATA_FLAG_Uint64
-#undef STRATA_FLAG_Int64
-#undef STRATA_FLAG_Bool
-
-namespace GFLAGS_NAMESPACE {
-// Declared for gflags' own tests, not in an installed header: the function that
-// gflags calls, with 1, when the command line is wrong.
-extern void (*gflags_exitfunc)(int);
-}  // namespace GFLAGS_NAMESPACE
 
 namespace strata {
 namespace {
 
 constexpr const char* kStrategyFlag = "allocator_strategy";
 
-[[noreturn]] void ExitOnWrongUse(int /*code*/) { std::exit(2); }
+[[noreturn]] void ExitOnWrongUse(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) {
+    std::fprintf(stderr, "ERROR: %s\n", error.c_str());
+  }
+  std::exit(2);
+}
 
 // Expanded here, because gflags ignores unknown flags in a file.
-std::vector<std::string> ExpandOrExit(
+std::vector<std::string> PrepareOrExit(
     const std::vector<std::string>& arguments) {
   try {
+    RegisterFlags();
     return ExpandFlagFiles(arguments);
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "ERROR: %s\n", error.what());
-    ExitOnWrongUse(0);
+    ExitOnWrongUse({error.what()});
   }
 }
 
 // Sets a flag that the command line did not set from its environment variable,
-// so that the rules of the command line apply to it.
+// so that the rules of the command line apply to it. A flag of the program is
+// the program's to set.
 void TakeFromEnvironment(const char* name, const std::string& type) {
+  if (IsFlagOfProgram(name)) return;
   const std::string variable = std::string("FLAGS_") + name;
   const char* value = std::getenv(variable.c_str());
   if (value == nullptr) return;
@@ -81,24 +64,6 @@ void PrintHelp() {
   }
 }
 
-// Whether the flag differs from its default.
-bool IsSet(const char* name) {
-  gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(name, &info) &&
-         info.current_value != info.default_value;
-}
-
-// gflags' reports describe its own flags, not the program.
-void RefuseReports() {
-  for (const char* name :
-       {"helpfull", "helpmatch", "helpon", "helppackage", "helpshort",
-        "helpxml", "version", "tab_completion_word"}) {
-    if (!IsSet(name)) continue;
-    std::fprintf(stderr, "ERROR: --%s: there is only --help\n", name);
-    ExitOnWrongUse(0);
-  }
-}
-
 struct FlagValues {
   Options options;                 // all but allocator_strategy
   std::string allocator_strategy;  // value of the flag
@@ -106,6 +71,7 @@ struct FlagValues {
 };
 
 FlagValues ReadFlags() {
+  RegisterFlags();
   FlagValues values;
   for (const OptionInfo& option : OptionTable()) {
     TakeFromEnvironment(option.name, option.type);
@@ -137,30 +103,28 @@ Options WithStrategy(const FlagValues& values, const std::string& strategy,
 
 std::vector<std::string> ParseCommandLine(
     const std::vector<std::string>& arguments) {
-  const std::vector<std::string> all = ExpandOrExit(arguments);
-  // gflags would move the arguments after "--" before all others.
+  const std::vector<std::string> all = PrepareOrExit(arguments);
+  // No argument after "--" is a flag.
   const auto end = std::find(all.begin(), all.end(), "--");
-  // gflags reorders the arguments, stores pointers, and expects the program's
-  // name first.
-  std::vector<std::string> copies = {"strata"};
-  copies.insert(copies.end(), all.begin(), end);
-  std::vector<char*> pointers;
-  for (std::string& copy : copies) pointers.push_back(copy.data());
-  pointers.push_back(nullptr);
-  int count = static_cast<int>(copies.size());
-  char** values = pointers.data();
-  GFLAGS_NAMESPACE::gflags_exitfunc = &ExitOnWrongUse;
-  gflags::ParseCommandLineNonHelpFlags(&count, &values, /*remove_flags=*/true);
-  RefuseReports();
-  if (IsSet("help")) {
+  CommandLine line = SetFlags(std::vector<std::string>(all.begin(), end));
+  bool wants_help = false;
+  for (const std::string& report : line.reports) {
+    if (report == "help") {
+      wants_help = true;
+    } else {
+      // gflags' reports describe its own flags, not the program.
+      line.errors.push_back("--" + report + ": there is only --help");
+    }
+  }
+  if (!line.errors.empty()) ExitOnWrongUse(line.errors);
+  if (wants_help) {
     PrintHelp();
     std::exit(0);
   }
-  std::vector<std::string> others(values + 1, values + count);
   if (end != all.end()) {
-    others.insert(others.end(), end + 1, all.end());
+    line.others.insert(line.others.end(), end + 1, all.end());
   }
-  return others;
+  return std::move(line.others);
 }
 
 Options OptionsFromFlags() {
@@ -170,6 +134,7 @@ Options OptionsFromFlags() {
 }
 
 bool IsFlagSet(const std::string& name) {
+  RegisterFlags();
   return !gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/reclaim/call_gate.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 
 namespace strata {
 namespace {

@@ -7,8 +7,8 @@
 #include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
-#include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

@@ -1,7 +1,5 @@
 #include "strata/facade/options.h"
 
-#include <glog/logging.h>
-
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -14,7 +12,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/allocation/decorators/fault_allocator.h"
+#include "strata/allocation/guard/guard_settings.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/settings/option_aliases.h"
 #include "strata/strategy/option_bytes.h"
@@ -182,8 +183,9 @@ bool IsRemoved(std::string_view name) {
     std::unique_lock<std::mutex> lock(mutex);
     const bool is_first = warned->insert(option.name).second;
     lock.unlock();
-    LOG_IF(WARNING, is_first) << "option " << option.name
-                              << " has no effect any more: " << option.why;
+    STRATA_LOG_IF(Warning, is_first)
+        << "option " << option.name
+        << " has no effect any more: " << option.why;
     return true;
   }
   return false;

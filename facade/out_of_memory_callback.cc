@@ -1,9 +1,9 @@
 #include "strata/facade/out_of_memory_callback.h"
 
-#include <glog/logging.h>
-
 #include <exception>
 #include <utility>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -31,9 +31,9 @@ std::size_t OutOfMemoryCallback::Source::Reclaim(Stream /*stream*/,
   try {
     return (*function)(place_, bytes);
   } catch (const std::exception& error) {
-    LOG(ERROR) << "an out-of-memory callback failed: " << error.what();
+    STRATA_LOG(Error) << "an out-of-memory callback failed: " << error.what();
   } catch (...) {
-    LOG(ERROR) << "an out-of-memory callback failed";
+    STRATA_LOG(Error) << "an out-of-memory callback failed";
   }
   return 0;
 }

@@ -1,7 +1,5 @@
 #include "strata/facade/place_state.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -12,7 +10,6 @@
 
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/guard/guard_settings.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
@@ -20,8 +17,11 @@
 #include "strata/allocation/system/managed_allocator.h"
 #include "strata/allocation/system/numa_allocator.h"
 #include "strata/allocation/system/pinned_allocator.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/captured_alloc.h"
+#include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
@@ -346,8 +346,8 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
     if (default_front_.load() == nullptr) default_front_.store(front);
   }
   // Without the lock: a log sink may allocate.
-  VLOG(1) << "chain built for " << ToString(place_) << ", stream "
-          << stream.uid;
+  STRATA_VLOG(1) << "chain built for " << ToString(place_) << ", stream "
+                 << stream.uid;
   return *front;
 }
 

@@ -22,6 +22,8 @@
 #include "strata/allocation/stats.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/clock.h"
+#include "strata/base/function_ref.h"
 #include "strata/facade/chains/chain_home.h"
 #include "strata/facade/idle_neighbour.h"
 #include "strata/facade/lookup/front_table.h"
@@ -29,8 +31,6 @@
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/facade/settings/host_strategy.h"
-#include "strata/platform/function_ref.h"
-#include "strata/platform/host/clock.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
 

@@ -1,20 +1,15 @@
 #include "strata/facade/thread_ends.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "strata/base/log.h"
+#include "strata/base/thread_end.h"
+
 namespace strata {
-namespace {
-
-// The calling thread has notified its facades, and has no notes any more.
-thread_local constinit bool t_has_told = false;
-
-}  // namespace
-
 // The notes of one thread.
 class ThreadEnds::Notes {
  public:
@@ -25,8 +20,10 @@ class ThreadEnds::Notes {
       notes_.pop_back();
       note.ends->Tell(note.stream);
     }
-    t_has_told = true;
   }
+
+  // Of the calling thread; null: none.
+  static thread_local constinit Notes* t_own;
 
   void Add(std::shared_ptr<ThreadEnds> ends, const Stream& stream) {
     // Remove the notes of closed facades.
@@ -48,10 +45,18 @@ class ThreadEnds::Notes {
   std::vector<Note> notes_;
 };
 
+thread_local constinit ThreadEnds::Notes* ThreadEnds::Notes::t_own = nullptr;
+
 void ThreadEnds::Watch(const Stream& stream) {
-  if (t_has_told) return;
-  thread_local Notes notes;
-  notes.Add(shared_from_this(), stream);
+  static thread_local constinit ThreadEnd end([]() noexcept {
+    // A callback may watch another stream: the notes are still there.
+    delete Notes::t_own;
+    Notes::t_own = nullptr;
+  });
+  if (end.is_over()) return;
+  if (!end.Add()) throw std::bad_alloc();
+  if (Notes::t_own == nullptr) Notes::t_own = new Notes;
+  Notes::t_own->Add(shared_from_this(), stream);
 }
 
 void ThreadEnds::Tell(const Stream& stream) noexcept {
@@ -60,8 +65,8 @@ void ThreadEnds::Tell(const Stream& stream) noexcept {
   try {
     ended_(stream);
   } catch (const std::exception& error) {
-    LOG(ERROR) << "the end of a thread's stream (" << stream.uid
-               << ") is not noticed: " << error.what();
+    STRATA_LOG(Error) << "the end of a thread's stream (" << stream.uid
+                      << ") is not noticed: " << error.what();
   }
 }
 

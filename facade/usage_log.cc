@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

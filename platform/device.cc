@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

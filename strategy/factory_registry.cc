@@ -1,10 +1,10 @@
 #include "strata/strategy/factory_registry.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
+
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -84,11 +84,11 @@ StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept
     StrategyFactories::Instance().Register(factory);
     file_ = factory.file;
   } catch (const std::invalid_argument& error) {
-    LOG(FATAL) << error.what();
+    STRATA_FATAL << error.what();
   } catch (const std::logic_error& error) {
-    LOG(ERROR) << error.what();
+    STRATA_LOG(Error) << error.what();
   } catch (const std::exception& error) {
-    LOG(FATAL) << error.what();
+    STRATA_FATAL << error.what();
   }
 }
 

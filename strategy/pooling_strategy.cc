@@ -1,8 +1,8 @@
 #include "strata/strategy/pooling_strategy.h"
 
-#include <glog/logging.h>
-
 #include <utility>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -24,7 +24,8 @@ Failure PoolingStrategy::Refusal(Failure::Reason reason,
 
 bool PoolingStrategy::WaitForWork() const noexcept {
   const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+  STRATA_LOG_IF(Error,
+                status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": its streams cannot be waited for (" << status
       << "); their memory is kept until they can";
   return status == Status::kSuccess;

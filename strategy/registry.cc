@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 #include "strata/strategy/shared/stream_view.h"
 
 namespace strata {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/base/require_cxx20.h"
 #include "strata/strategy/auto_growth/options.h"
 #include "strata/strategy/bfc/bfc_flags.h"
 #include "strata/strategy/blocks/front_cache_options.h"

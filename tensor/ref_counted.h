@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

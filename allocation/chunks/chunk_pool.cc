@@ -1,12 +1,11 @@
 #include "strata/allocation/chunks/chunk_pool.h"
 
-#include <glog/logging.h>
-
 #include <cstdint>
 #include <new>
 #include <utility>
 
 #include "strata/allocation/chunks/ended_pool.h"
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -74,7 +73,7 @@ ChunkPool::~ChunkPool() {
   release_registration_.Reset();
   ended_.reset();
   Close();
-  LOG_IF(ERROR, reserved_bytes() != 0)
+  STRATA_LOG_IF(Error, reserved_bytes() != 0)
       << "chunk_pool: " << reserved_bytes() << " bytes on " << ToString(place())
       << " were never freed";
 }
@@ -109,7 +108,7 @@ std::size_t ChunkPool::Give(const OfferedChunk& offered,
     GiveBelow(chunk, [&] { below_->Offer(chunk, *offered.stream); });
     return 0;
   }
-  LOG_IF(ERROR, !is_over)
+  STRATA_LOG_IF(Error, !is_over)
       << "chunk_pool: " << chunk->size() << " bytes at " << chunk->data()
       << " go to the system although the stream that used them could not be "
          "waited for";
@@ -170,9 +169,10 @@ void ChunkPool::EndAllocations() noexcept {
   try {
     ended_ = std::make_unique<EndedPool>(*this, *below_);
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "chunk_pool: no host memory to list " << budget_.held_bytes()
-               << " bytes on " << ToString(place())
-               << "; they go back with the last block";
+    STRATA_LOG(Error) << "chunk_pool: no host memory to list "
+                      << budget_.held_bytes() << " bytes on "
+                      << ToString(place())
+                      << "; they go back with the last block";
   }
 }
 

@@ -16,7 +16,7 @@
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/chain_stream.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 
 namespace strata {
 

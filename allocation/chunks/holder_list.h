@@ -13,7 +13,7 @@
 
 #include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/reclaim/call_gate.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

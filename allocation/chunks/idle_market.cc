@@ -1,11 +1,10 @@
 #include "strata/allocation/chunks/idle_market.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <memory>
 
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -24,9 +23,10 @@ void IdleMarket::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
     static_cast<void>(offered.timeline->Close());
   } else if (last_user.Synchronize() != Status::kSuccess &&
              (offered.stream = last_user.weak_from_this().lock()) == nullptr) {
-    LOG(ERROR) << "chunk_pool: " << chunk->size() << " bytes at "
-               << chunk->data() << " stay reserved: the device does not say "
-               << "when they are free";
+    STRATA_LOG(Error) << "chunk_pool: " << chunk->size() << " bytes at "
+                      << chunk->data()
+                      << " stay reserved: the device does not say "
+                      << "when they are free";
     return;
   }
   if (offered_.Add(offered)) {

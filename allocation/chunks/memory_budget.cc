@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "strata/allocation/failure.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 namespace {

@@ -13,7 +13,7 @@
 #include "strata/allocation/chunks/device_room.h"
 #include "strata/allocation/chunks/driver_held.h"
 #include "strata/allocation/reclaim/reclaimer.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 
 namespace strata {
 

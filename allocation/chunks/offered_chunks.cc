@@ -5,9 +5,9 @@
 #include <new>
 #include <utility>
 
-#include "strata/allocation/list_under_lock.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/base/list_under_lock.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/visitor.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

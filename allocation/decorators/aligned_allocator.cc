@@ -5,7 +5,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

@@ -1,7 +1,5 @@
 #include "strata/allocation/decorators/cuda_graph_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -171,8 +170,9 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     }
     holds.front()->Hold(std::move(layer), allocation);
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "cuda_graph: no host memory to keep " << allocation->data()
-               << " for every graph that uses it; it is never reused";
+    STRATA_LOG(Error) << "cuda_graph: no host memory to keep "
+                      << allocation->data()
+                      << " for every graph that uses it; it is never reused";
   }
 }
 

@@ -1,13 +1,13 @@
 #include "strata/allocation/decorators/decorator_options.h"
 
-#include <glog/logging.h>
-
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/guard/guard_settings.h"
+#include "strata/base/log.h"
 #include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/processor.h"
 
@@ -24,7 +24,8 @@ bool DecoratorOptions::biased_lock() const {
   }
   const bool is_available = ProcessBarrier::Instance().is_available();
   if (!is_auto && !is_available) {
-    LOG_FIRST_N(WARNING, 1)
+    static std::atomic<bool> is_logged{false};
+    STRATA_LOG_IF(Warning, !is_logged.exchange(true))
         << "strata_stream_lock=biased: the system has no membarrier for this "
            "process, so that no thread can own a lock";
   }

@@ -10,7 +10,7 @@
 #include "strata/allocation/guard/guard_options.h"
 #include "strata/allocation/option_fields.h"
 #include "strata/allocation/streams/chain_stream.h"
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 

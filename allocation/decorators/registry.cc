@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "strata/allocation/decorators/registered/decorator_factories.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
 
 namespace strata {
 namespace {

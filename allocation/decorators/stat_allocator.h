@@ -10,7 +10,7 @@
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/hit_state.h"
 #include "strata/allocation/hit/usage.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 

@@ -6,7 +6,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/diagnostics/annotation.h"
-#include "strata/allocation/diagnostics/json_text.h"
+#include "strata/base/json_text.h"
 
 namespace strata {
 

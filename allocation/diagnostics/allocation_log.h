@@ -6,7 +6,7 @@
 #include <string>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/host/recording_file.h"
+#include "strata/base/recording_file.h"
 
 namespace strata {
 

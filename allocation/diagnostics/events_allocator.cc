@@ -13,7 +13,7 @@
 
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/diagnostics/annotation.h"
-#include "strata/allocation/diagnostics/json_text.h"
+#include "strata/base/json_text.h"
 
 namespace strata {
 namespace {

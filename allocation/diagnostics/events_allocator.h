@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "strata/allocation/decorator.h"
-#include "strata/platform/host/clock.h"
-#include "strata/platform/host/recording_file.h"
+#include "strata/base/clock.h"
+#include "strata/base/recording_file.h"
 
 namespace strata {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/decorator.h"
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 
 namespace strata {
 

@@ -1,7 +1,5 @@
 #include "strata/allocation/guard/guard_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,7 +10,8 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -286,8 +285,8 @@ void GuardAllocator::Report(const GuardRecord& record, bool freed,
     error.allocated_by = record.allocated.ToString();
     if (freed) error.freed_by = record.freed.ToString();
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "guard: no host memory to say whose block " << error.data
-               << " is";
+    STRATA_LOG(Error) << "guard: no host memory to say whose block "
+                      << error.data << " is";
   }
   reporter_->Report(error);
 }

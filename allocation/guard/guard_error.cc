@@ -1,14 +1,13 @@
 #include "strata/allocation/guard/guard_error.h"
 
-#include <glog/logging.h>
-
 #include <exception>
 #include <ios>
 #include <new>
 #include <sstream>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -52,8 +51,8 @@ void GuardReporter::AddCallback(Callback callback) {
 void GuardReporter::Report(const GuardError& error) noexcept {
   ++errors_;
   try {
-    LOG_IF(FATAL, abort_on_error_) << "guard: " << error.ToString();
-    LOG(ERROR) << "guard: " << error.ToString();
+    if (abort_on_error_) STRATA_FATAL << "guard: " << error.ToString();
+    STRATA_LOG(Error) << "guard: " << error.ToString();
     std::vector<Callback> callbacks;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -61,19 +60,20 @@ void GuardReporter::Report(const GuardError& error) noexcept {
     }
     for (const Callback& callback : callbacks) callback(error);
   } catch (const std::exception& failed) {
-    LOG(ERROR) << "guard: reporting an error failed: " << failed.what();
+    STRATA_LOG(Error) << "guard: reporting an error failed: " << failed.what();
   } catch (...) {
-    LOG(ERROR) << "guard: reporting an error failed";
+    STRATA_LOG(Error) << "guard: reporting an error failed";
   }
 }
 
 void GuardReporter::NoteUnreadable(Place place) noexcept {
   if (unreadable_.exchange(true)) return;
   try {
-    LOG(WARNING) << "guard: " << strata::ToString(place)
-                 << " keeps no data, so that nothing written past or after a "
-                    "block can be found; double frees are (see "
-                    "--strata_sim_data)";
+    STRATA_LOG(Warning)
+        << "guard: " << strata::ToString(place)
+        << " keeps no data, so that nothing written past or after a "
+           "block can be found; double frees are (see "
+           "--strata_sim_data)";
   } catch (const std::bad_alloc&) {
     unreadable_ = false;  // logged at the next call
   }
@@ -83,10 +83,11 @@ void GuardReporter::NoteSkipped(Place place, const char* what,
                                 Status status) noexcept {
   if (skipped_++ != 0) return;
   try {
-    LOG(ERROR) << "guard: " << strata::ToString(place) << ": cannot " << what
-               << ": " << status
-               << "; the block goes unchecked, as do later ones without a "
-                  "message";
+    STRATA_LOG(Error)
+        << "guard: " << strata::ToString(place) << ": cannot " << what << ": "
+        << status
+        << "; the block goes unchecked, as do later ones without a "
+           "message";
   } catch (const std::bad_alloc&) {
     // The counter was already increased.
   }

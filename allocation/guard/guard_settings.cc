@@ -4,7 +4,7 @@
 #include <string>
 
 #include "strata/allocation/allocation.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

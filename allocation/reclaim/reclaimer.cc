@@ -1,7 +1,5 @@
 #include "strata/allocation/reclaim/reclaimer.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "strata/allocation/reclaim/call_gate.h"
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -258,8 +257,8 @@ std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
   }
   if (given != 0) {
     ++given_;
-    VLOG(2) << "reclaim step " << static_cast<std::size_t>(step) << " gave "
-            << given << " bytes for " << bytes;
+    STRATA_VLOG(2) << "reclaim step " << static_cast<std::size_t>(step)
+                   << " gave " << given << " bytes for " << bytes;
   }
   return given;
 }

@@ -13,7 +13,7 @@
 
 #include "strata/allocation/failure.h"
 #include "strata/allocation/reclaim/retry_queue.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

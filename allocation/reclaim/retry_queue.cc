@@ -1,12 +1,11 @@
 #include "strata/allocation/reclaim/retry_queue.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <limits>
 #include <mutex>
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/platform/device.h"
 
 namespace strata {
@@ -193,8 +192,8 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   if (count_if_unused) return before != count_if_unused;
   const bool may_search = WaitForSignal(lock);
   lock.unlock();  // a log sink may allocate
-  VLOG(2) << "retry: waited " << waited_ / std::chrono::milliseconds(1)
-          << " ms so far for " << bytes_ << " bytes";
+  STRATA_VLOG(2) << "retry: waited " << waited_ / std::chrono::milliseconds(1)
+                 << " ms so far for " << bytes_ << " bytes";
   return may_search;
 }
 

@@ -12,7 +12,7 @@
 
 #include "strata/allocation/failure.h"
 #include "strata/allocation/reclaim/thread_census.h"
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
 

@@ -3,33 +3,26 @@
 #include <algorithm>
 #include <bit>
 
-namespace strata {
+#include "strata/base/thread_end.h"
 
-thread_local constinit std::atomic<std::uint64_t> t_counted_places{0};
+namespace strata {
 
 // State of one thread. Guarded by the mutex of the census.
 struct ThreadCensus::Entry {
-  Entry() = default;
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
-  ~Entry() { ThreadCensus::Instance().End(*this); }
-
   std::atomic<std::uint64_t>* places = nullptr;  // null: not in the list
   Waiter* waiter = nullptr;                      // null: it runs
   Entry* previous = nullptr;
   Entry* next = nullptr;
 };
 
+thread_local constinit ThreadCensus::Entry ThreadCensus::t_own;
+
 namespace {
 
-// True after the destruction of the entry of this thread. Calls from later
-// destructors of the thread are not counted.
-thread_local constinit bool t_ended = false;
-
-ThreadCensus::Entry& OwnEntry() {
-  static thread_local ThreadCensus::Entry entry;
-  return entry;
-}
+// Once it is over, calls from later destructors of the thread are not counted.
+thread_local constinit ThreadEnd t_end([]() noexcept {
+  ThreadCensus::EndThread();
+});
 
 }  // namespace
 
@@ -44,7 +37,8 @@ ThreadCensus::ThreadCensus()
 
 void ThreadCensus::KeepOwnEntry() noexcept {
   Entry* own = first_;
-  while (own != nullptr && own->places != &t_counted_places) own = own->next;
+  while (own != nullptr && own->places != &ThisThread().counted_places)
+    own = own->next;
   if (own != nullptr) own->previous = own->next = nullptr;
   first_ = own;
 }
@@ -69,16 +63,17 @@ void ThreadCensus::RemovePlace(std::uint64_t place) noexcept {
 }
 
 void ThreadCensus::CountFirst(std::uint64_t place) noexcept {
-  if (t_ended) return;
-  Entry& entry = OwnEntry();
+  // A thread without the call at its end would stay counted.
+  if (!t_end.Add()) return;
+  Entry& entry = t_own;
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entry.places == nullptr) {
-    entry.places = &t_counted_places;
+    entry.places = &ThisThread().counted_places;
     entry.next = first_;
     if (first_ != nullptr) first_->previous = &entry;
     first_ = &entry;
   }
-  t_counted_places.fetch_or(place, std::memory_order_relaxed);
+  ThisThread().counted_places.fetch_or(place, std::memory_order_relaxed);
   ++slots_[static_cast<std::size_t>(std::countr_zero(place))].threads;
 }
 
@@ -105,8 +100,8 @@ std::uint64_t ThreadCensus::PlacesWithHope() const noexcept {
 
 bool ThreadCensus::Block(Waiter& waiter) noexcept {
   // A thread that is ending is in no list; it counts as running.
-  if (t_ended) return true;
-  Entry& entry = OwnEntry();
+  if (t_end.is_over()) return true;
+  Entry& entry = t_own;
   if (waiter.number == 0) waiter.number = ++last_number_;
   waiter.entry = &entry;
   entry.waiter = &waiter;
@@ -121,8 +116,10 @@ void ThreadCensus::Unblock(Waiter& waiter) noexcept {
   waiter.entry = nullptr;
 }
 
-void ThreadCensus::End(Entry& entry) noexcept {
-  t_ended = true;
+void ThreadCensus::EndThread() noexcept { Instance().End(); }
+
+void ThreadCensus::End() noexcept {
+  Entry& entry = t_own;
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entry.places == nullptr) return;
   (entry.previous != nullptr ? entry.previous->next : first_) = entry.next;

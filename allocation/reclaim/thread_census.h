@@ -8,16 +8,10 @@
 #include <cstdint>
 #include <mutex>
 
-#include "strata/platform/host/initial_exec.h"
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
+#include "strata/base/this_thread.h"
 
 namespace strata {
-
-// The places at which the calling thread is counted, as bits of ThreadCensus.
-//
-// Cost: one thread-local load; initial-exec as in spin_lock.h.
-STRATA_INITIAL_EXEC extern thread_local constinit std::atomic<std::uint64_t>
-    t_counted_places;
 
 // Counts which threads of the process use which places, and which of them wait
 // for memory. So no thread waits for a free that cannot come.
@@ -31,7 +25,8 @@ STRATA_INITIAL_EXEC extern thread_local constinit std::atomic<std::uint64_t>
 // Threads: any thread. mutex() also guards the lists of waiters, because the
 //   end of a thread may affect waiters of several places. It is acquired only
 //   when a request waits, and when threads and places are added or removed.
-// Cost: the first Count() of a thread at a place, and its end: one lock. Block():
+// Cost: the first Count() of a thread at a place, and its end: one lock.
+// Block():
 //   a pass over the counted threads.
 class ThreadCensus {
  public:
@@ -61,11 +56,15 @@ class ThreadCensus {
   }
   // True if Count() has nothing to do.
   static bool IsCounted(std::uint64_t place) noexcept {
-    const auto places = t_counted_places.load(std::memory_order_relaxed);
+    const auto places =
+        ThisThread().counted_places.load(std::memory_order_relaxed);
     return (~places & place) == 0;
   }
   // True if more than one thread was ever counted at `place`.
   bool WasShared(std::uint64_t place) noexcept;
+
+  // Removes the calling thread, when it ends.
+  static void EndThread() noexcept;
 
   // The functions below need mutex().
 
@@ -84,10 +83,12 @@ class ThreadCensus {
 
   ThreadCensus();
   void CountFirst(std::uint64_t place) noexcept;
-  void End(Entry& entry) noexcept;
+  void End() noexcept;
   // Removes the entries of all other threads, in a forked child.
   void KeepOwnEntry() noexcept;
   std::uint64_t PlacesWithHope() const noexcept;
+
+  static thread_local constinit Entry t_own;
 
   std::mutex mutex_;
   const ForkLock fork_lock_;

@@ -1,8 +1,9 @@
 #include "strata/allocation/streams/capture_gate.h"
 
-#include <glog/logging.h>
-
+#include <atomic>
 #include <thread>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -95,8 +96,10 @@ void RelaxedCaptureScope::Enter(Device& device) noexcept {
   const Status status = device.ThreadExchangeCaptureMode(&mode);
   is_refused_ = status != Status::kSuccess;
   if (is_refused_) {
-    LOG_FIRST_N(ERROR, 1) << "cannot relax the thread's capture mode ("
-                          << status << "): what captures forbid is not done";
+    static std::atomic<bool> is_logged{false};
+    STRATA_LOG_IF(Error, !is_logged.exchange(true))
+        << "cannot relax the thread's capture mode (" << status
+        << "): what captures forbid is not done";
     return;
   }
   device_ = &device;
@@ -105,7 +108,7 @@ void RelaxedCaptureScope::Enter(Device& device) noexcept {
 
 void RelaxedCaptureScope::Leave() noexcept {
   const Status status = device_->ThreadExchangeCaptureMode(&previous_);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot restore the thread's capture mode: " << status;
 }
 

@@ -1,8 +1,7 @@
 #include "strata/allocation/streams/chain_stream.h"
 
-#include <glog/logging.h>
-
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -16,8 +15,8 @@ Status ChainStream::Synchronize() noexcept {
   if (status == Status::kSuccess) return status;
   // The stream was destroyed without notice, or the fault is transient. The
   // synchronisation of the device covers its work too (cuda_semantics.md M9).
-  LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise (" << status
-             << "); waiting for the device";
+  STRATA_LOG(Error) << "stream " << stream_.uid << ": cannot synchronise ("
+                    << status << "); waiting for the device";
   return device_->Synchronize();
 }
 

@@ -1,8 +1,8 @@
 #include "strata/allocation/streams/event_pool.h"
 
-#include <glog/logging.h>
-
 #include <mutex>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -52,7 +52,7 @@ void EventPool::Give(Event event) noexcept {
 
 void EventPool::Destroy(Event event) noexcept {
   const Status status = device_.EventDestroy(event);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot destroy an event: " << status;
 }
 

@@ -1,10 +1,9 @@
 #include "strata/allocation/streams/lost_use.h"
 
-#include <glog/logging.h>
-
 #include <optional>
 
 #include "strata/allocation/streams/chain_stream.h"
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -13,12 +12,13 @@ bool AwaitOrLoseUse(Block& block, Device& device, const Stream& stream,
   std::optional<CaptureGate::Calm> calm;
   if (gate != nullptr) calm.emplace(*gate);
   if (!calm || *calm) {
-    LOG(ERROR) << layer << ": no host memory for a mark; waiting for stream "
-               << stream.uid << " instead";
+    STRATA_LOG(Error) << layer
+                      << ": no host memory for a mark; waiting for stream "
+                      << stream.uid << " instead";
     const Status status = ChainStream(device, stream).Synchronize();
     if (status == Status::kSuccess) return true;
-    LOG(ERROR) << layer << ": stream " << stream.uid
-               << " could not be waited for: " << status;
+    STRATA_LOG(Error) << layer << ": stream " << stream.uid
+                      << " could not be waited for: " << status;
   }
   LoseUse(block);
   return false;
@@ -26,8 +26,8 @@ bool AwaitOrLoseUse(Block& block, Device& device, const Stream& stream,
 
 void KeepForEver(Block& block, const char* layer) noexcept {
   SetLive(block, false);
-  LOG(ERROR) << layer << ": there was no host memory to note who uses "
-             << block.allocation()->data() << "; it is never reused";
+  STRATA_LOG(Error) << layer << ": there was no host memory to note who uses "
+                    << block.allocation()->data() << "; it is never reused";
 }
 
 }  // namespace strata

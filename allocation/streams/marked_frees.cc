@@ -1,13 +1,12 @@
 #include "strata/allocation/streams/marked_frees.h"
 
-#include <glog/logging.h>
-
 #include <limits>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/later_free.h"
 #include "strata/allocation/streams/visit_each.h"
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -174,7 +173,7 @@ std::size_t MarkedFrees::FreeUnproven() noexcept {
   VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
     bytes += Pass(queue, std::numeric_limits<Tick>::max(), nullptr);
   });
-  LOG_IF(ERROR, bytes != 0)
+  STRATA_LOG_IF(Error, bytes != 0)
       << "stream_safe: " << bytes
       << " bytes go to the system although the streams that used them could "
          "not be waited for";

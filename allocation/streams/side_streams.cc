@@ -1,10 +1,10 @@
 #include "strata/allocation/streams/side_streams.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <optional>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -16,8 +16,8 @@ void SideStreams::End() noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
     const Status status = device_.StreamDestroy(sides_[i].stream);
     // A driver that is shutting down destroys its streams itself.
-    LOG_IF(ERROR,
-           status != Status::kSuccess && status != Status::kContextIsDestroyed)
+    STRATA_LOG_IF(Error, status != Status::kSuccess &&
+                             status != Status::kContextIsDestroyed)
         << "cannot destroy a stream: " << status;
   }
   count_ = 0;
@@ -73,8 +73,8 @@ Stream SideStreams::Create(Key key) noexcept {
   Stream made;
   const Status status = device_.StreamCreate(&made, kStreamNonBlocking);
   if (status != Status::kSuccess) {
-    LOG(ERROR) << "cannot create a stream (" << status
-               << "); using another one, or waiting instead";
+    STRATA_LOG(Error) << "cannot create a stream (" << status
+                      << "); using another one, or waiting instead";
     return Stream();
   }
   Stream kept;

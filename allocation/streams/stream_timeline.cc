@@ -1,7 +1,5 @@
 #include "strata/allocation/streams/stream_timeline.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <limits>
 #include <mutex>
@@ -9,7 +7,8 @@
 #include <utility>
 
 #include "strata/allocation/streams/host_order.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/log.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 namespace {
@@ -243,7 +242,8 @@ void StreamTimeline::Lose(Status status) noexcept {
   uses_.Shut();
   noted_.fetch_add(1, std::memory_order_acq_rel);
   ended_.store(true, std::memory_order_release);
-  LOG_IF(ERROR, lost_streams_ == nullptr || lost_streams_->TellOnce(stream_))
+  STRATA_LOG_IF(Error,
+                lost_streams_ == nullptr || lost_streams_->TellOnce(stream_))
       << "stream " << stream_.uid
       << ": was destroyed and its end not announced (" << status
       << "); memory that was used there is kept until its events are "
@@ -254,10 +254,10 @@ void StreamTimeline::Lose(Status status) noexcept {
 
 void StreamTimeline::Complain(Status status) noexcept {
   if (lost_ || complained_.exchange(true)) return;
-  LOG(ERROR) << "stream " << stream_.uid << ": cannot record an event ("
-             << status
-             << "); memory that was used there is kept until the stream or its "
-                "device has been waited for";
+  STRATA_LOG(Error)
+      << "stream " << stream_.uid << ": cannot record an event (" << status
+      << "); memory that was used there is kept until the stream or its "
+         "device has been waited for";
 }
 
 bool StreamTimeline::SeeIdle() noexcept {
@@ -335,7 +335,7 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
     const bool is_there = (pass || is_ending) && scope;
     if (is_there) status = device_.StreamSynchronize(stream_);
     NoteAnswer(status);
-    LOG_IF(ERROR, is_there && status != Status::kSuccess && !lost_)
+    STRATA_LOG_IF(Error, is_there && status != Status::kSuccess && !lost_)
         << "stream " << stream_.uid << ": cannot synchronise (" << status
         << "); waiting for the device";
   }

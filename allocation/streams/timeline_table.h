@@ -13,7 +13,7 @@
 #include "strata/allocation/streams/lost_streams.h"
 #include "strata/allocation/streams/side_streams.h"
 #include "strata/allocation/streams/stream_timeline.h"
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
 

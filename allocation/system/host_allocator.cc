@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

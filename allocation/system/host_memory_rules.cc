@@ -1,12 +1,11 @@
 #include "strata/allocation/system/host_memory_rules.h"
 
-#include <glog/logging.h>
-
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -57,11 +56,12 @@ void HostMemoryRules::Obtained(Place place, void* data, std::size_t bytes,
   if (!Locks(bytes)) return;
   const int error = host_->Lock(data, AlignUp(bytes, HostPageBytes()));
   if (error != 0 && !warned_of_lock_.exchange(true)) {
-    LOG(WARNING) << ToString(place) << ": " << HumanBytes(bytes)
-                 << " could not be locked in memory and may be swapped out ("
-                 << std::generic_category().message(error)
-                 << "); see ulimit -l and --use_pinned_memory. Further "
-                    "failures are not logged";
+    STRATA_LOG(Warning)
+        << ToString(place) << ": " << HumanBytes(bytes)
+        << " could not be locked in memory and may be swapped out ("
+        << std::generic_category().message(error)
+        << "); see ulimit -l and --use_pinned_memory. Further "
+           "failures are not logged";
   }
 }
 
@@ -71,15 +71,17 @@ void HostMemoryRules::Warn(Place place, std::size_t bytes,
   if (bytes > large_bytes_ && large_warnings_.load() < kMostLargeWarnings &&
       large_warnings_.fetch_add(1) < kMostLargeWarnings) {
     const Comparison sizes(bytes, large_bytes_);
-    LOG(WARNING) << ToString(place) << ": an allocation of " << sizes.larger
-                 << " is more than " << sizes.smaller << " of the "
-                 << HumanBytes(memory_bytes_) << " this process may use";
+    STRATA_LOG(Warning) << ToString(place) << ": an allocation of "
+                        << sizes.larger << " is more than " << sizes.smaller
+                        << " of the " << HumanBytes(memory_bytes_)
+                        << " this process may use";
   }
   if (in_use > total_bytes_ && !warned_of_total_.exchange(true)) {
     const Comparison sizes(in_use, total_bytes_);
-    LOG(WARNING) << ToString(place) << ": " << sizes.larger
-                 << " in use are more than " << sizes.smaller << " of the "
-                 << HumanBytes(memory_bytes_) << " this process may use";
+    STRATA_LOG(Warning) << ToString(place) << ": " << sizes.larger
+                        << " in use are more than " << sizes.smaller
+                        << " of the " << HumanBytes(memory_bytes_)
+                        << " this process may use";
   }
 }
 

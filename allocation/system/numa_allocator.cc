@@ -1,6 +1,5 @@
 #include "strata/allocation/system/numa_allocator.h"
 
-#include <glog/logging.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -9,7 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -62,11 +62,12 @@ void* NumaAllocator::Obtain(const Request& request, Failure& failure) noexcept {
 void NumaAllocator::Bind(void* data, std::size_t bytes) noexcept {
   const int error = host_->PreferNode(data, bytes, place().index);
   if (error == 0 || warned_.exchange(true)) return;
-  LOG(WARNING) << ToString(place())
-               << ": the kernel does not take memory from this node ("
-               << std::generic_category().message(error)
-               << "); it comes from the node of the thread that touches it "
-                  "first. Further failures are not logged";
+  STRATA_LOG(Warning)
+      << ToString(place())
+      << ": the kernel does not take memory from this node ("
+      << std::generic_category().message(error)
+      << "); it comes from the node of the thread that touches it "
+         "first. Further failures are not logged";
 }
 
 std::size_t NumaAllocator::SizeOf(std::size_t bytes) const {

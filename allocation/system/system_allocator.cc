@@ -1,20 +1,19 @@
 #include "strata/allocation/system/system_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include "strata/allocation/list_under_lock.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/list_under_lock.h"
+#include "strata/base/log.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 
 SystemAllocator::~SystemAllocator() {
   if (unreturned_.empty()) return;
-  LOG(ERROR) << ToString(place_) << ": " << unreturned_bytes_
-             << " bytes are lost, as the system never took them back";
+  STRATA_LOG(Error) << ToString(place_) << ": " << unreturned_bytes_
+                    << " bytes are lost, as the system never took them back";
   while (Block* block = unreturned_.Pop()) RecordSlab::Instance().Give(block);
 }
 
@@ -64,10 +63,12 @@ void SystemAllocator::DoFree(Allocation* allocation) noexcept {
     RecordSlab::Instance().Give(block);
     return;
   }
-  LOG(ERROR) << name() << ": cannot free " << block->size << " bytes at "
-             << static_cast<void*>(block->data) << " on " << ToString(place_)
-             << ": " << status
-             << (status == Status::kInvalidValue ? "" : "; they stay reserved");
+  STRATA_LOG(Error) << name() << ": cannot free " << block->size << " bytes at "
+                    << static_cast<void*>(block->data) << " on "
+                    << ToString(place_) << ": " << status
+                    << (status == Status::kInvalidValue
+                            ? ""
+                            : "; they stay reserved");
   if (status == Status::kInvalidValue) {
     RecordSlab::Instance().Give(block);
     return;

@@ -1,7 +1,5 @@
 // The C ABI: facades, memory, statistics.
 
-#include <glog/logging.h>
-
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/bindings/c/c_api_call.h"
 
 using strata::Allocation;
@@ -51,7 +50,7 @@ strata_status strata_destroy(strata_facade* facade) {
       } catch (const std::bad_alloc&) {
         // The other streams can be destroyed all the same.
       }
-      LOG_IF(ERROR, status != Status::kSuccess)
+      STRATA_LOG_IF(Error, status != Status::kSuccess)
           << "strata_destroy: cannot destroy a stream: " << status;
     }
     if (live != 0) {

@@ -1,20 +1,25 @@
 #include "strata/bindings/c/c_api_call.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "strata/base/thread_end.h"
 #include "strata/platform/device.h"
 
 namespace strata {
 namespace {
 
-// Destructors at the end of a thread or of the program may fail, too, and read
-// the error. Then only the code is stored: the library has few bytes of
-// thread-local memory (front_route.h), and a heap text would have no owner.
-thread_local constinit bool t_is_late = false;
-thread_local constinit strata_status t_late_code = STRATA_OK;
+// The text of the last error of a thread, without a destructor (thread_end.h).
+// Calls at the end of a thread may fail, too, and read the error. Then only the
+// code is stored, because the text would have no owner.
+alignas(std::string) thread_local constinit std::byte
+    t_text[sizeof(std::string)] = {};
+thread_local constinit strata_status t_code = STRATA_OK;
 
 const char* LateText(strata_status code) noexcept {
   switch (code) {
@@ -38,39 +43,32 @@ const char* LateText(strata_status code) noexcept {
   return "at the end of a thread: a fault of Strata";
 }
 
-class LastError {
- public:
-  LastError() = default;
-  LastError(const LastError&) = delete;
-  LastError& operator=(const LastError&) = delete;
-  ~LastError() { t_is_late = true; }
+std::string& OwnText() noexcept {
+  return *std::launder(reinterpret_cast<std::string*>(t_text));
+}
 
-  // The error of the calling thread.
-  static void Set(strata_status code, std::string text) noexcept {
-    t_late_code = code;
-    if (!t_is_late) Own().text_ = std::move(text);
-  }
-  static const char* Get() noexcept {
-    return t_is_late ? LateText(t_late_code) : Own().text_.c_str();
-  }
+thread_local constinit ThreadEnd t_end([]() noexcept {
+  std::destroy_at(&OwnText());
+});
 
- private:
-  static LastError& Own() {
-    static thread_local LastError own;
-    return own;
+// The error of the calling thread.
+void SetLastError(strata_status code, std::string text) noexcept {
+  t_code = code;
+  if (t_end.is_pending()) {
+    OwnText() = std::move(text);
+  } else if (t_end.Add()) {
+    new (t_text) std::string(std::move(text));
   }
-
-  std::string text_;
-};
+}
 
 }  // namespace
 
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept {
   try {
-    LastError::Set(code, std::string(function) + ": " + what);
+    SetLastError(code, std::string(function) + ": " + what);
   } catch (const std::bad_alloc&) {
-    LastError::Set(code, {});
+    SetLastError(code, {});
   }
   return code;
 }
@@ -164,4 +162,7 @@ Status DestroyStream(strata_facade& facade, Stream stream) {
 
 }  // namespace strata
 
-const char* strata_last_error() { return strata::LastError::Get(); }
+const char* strata_last_error() {
+  using namespace strata;  // NOLINT(google-build-using-namespace)
+  return t_end.is_pending() ? OwnText().c_str() : LateText(t_code);
+}

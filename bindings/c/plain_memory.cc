@@ -1,12 +1,11 @@
 #include "strata/bindings/c/plain_memory.h"
 
-#include <glog/logging.h>
-
 #include <exception>
 #include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/error.h"
+#include "strata/base/log.h"
 #include "strata/platform/device.h"
 
 namespace strata {
@@ -51,7 +50,7 @@ void* PlainMemory::AllocateNow(std::size_t bytes, std::size_t alignment) {
 AllocationPtr PlainMemory::Take(void* data) noexcept {
   if (data == nullptr) return nullptr;
   AllocationPtr taken = pointers_.Take(data);
-  LOG_IF(ERROR, taken == nullptr)
+  STRATA_LOG_IF(Error, taken == nullptr)
       << ToString(place_) << ": " << data
       << " is not allocated: freed already, or not from this resource";
   return taken;
@@ -67,9 +66,10 @@ void PlainMemory::Free(void* data, void* stream) noexcept {
     const Stream last = facade_->Wrap(stream, own.device);
     owner.Free(std::move(taken), last);
   } catch (const std::exception& error) {
-    LOG(ERROR) << "PlainMemory: memory is freed on a stream that is none; "
-                  "waiting for the device: "
-               << error.what();
+    STRATA_LOG(Error)
+        << "PlainMemory: memory is freed on a stream that is none; "
+           "waiting for the device: "
+        << error.what();
     facade_->platform().device(own.device).Synchronize();
   }
 }

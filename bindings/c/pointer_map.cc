@@ -1,11 +1,10 @@
 #include "strata/bindings/c/pointer_map.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <bit>
 
 #include "strata/allocation/allocator.h"
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -16,7 +15,7 @@ PointerMap::Table::Table(std::size_t capacity)
       shift_(64 - std::countr_zero(capacity)) {}
 
 void PointerMap::Table::RefuseTwice(const void* data) noexcept {
-  LOG(FATAL) << "handed out twice: " << data;
+  STRATA_FATAL << "handed out twice: " << data;
 }
 
 void PointerMap::Shard::Grow() {

@@ -240,6 +240,26 @@ STRATA_API strata_status strata_release(strata_facade* facade,
 STRATA_API strata_status strata_stats_json(strata_facade* facade, char* buffer,
                                            size_t capacity, size_t* needed);
 
+typedef enum strata_log_severity {
+  STRATA_LOG_INFO = 0,
+  STRATA_LOG_WARNING = 1,
+  STRATA_LOG_ERROR = 2,
+  STRATA_LOG_FATAL = 3  // the process ends after the callback
+} strata_log_severity;
+
+// Receives one message. `severity` is a strata_log_severity. `file` and `line`
+// name the place in the source. The texts are valid until the callback returns.
+typedef void (*strata_log_callback)(void* context, int32_t severity,
+                                    const char* file, int32_t line,
+                                    const char* message);
+
+// Passes the messages of all facades to `callback`, with `context`. NULL
+// restores the default: the messages go to glog. Several threads may execute
+// the callback at the same time. It may call this library, and must not throw
+// or jump out. After this call no other thread executes the previous callback.
+STRATA_API strata_status strata_set_log_callback(strata_log_callback callback,
+                                                 void* context);
+
 #ifdef __cplusplus
 }
 #endif

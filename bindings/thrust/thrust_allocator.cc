@@ -1,10 +1,10 @@
 #include "strata/bindings/thrust/thrust_allocator.h"
 
-#include <glog/logging.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "strata/base/log.h"
 
 namespace strata {
 
@@ -33,7 +33,7 @@ void ThrustAllocator::deallocate(char* data, std::size_t /*bytes*/) noexcept {
       live_.erase(found);
     }
   }
-  LOG_IF(ERROR, freed == nullptr)
+  STRATA_LOG_IF(Error, freed == nullptr)
       << "ThrustAllocator: no live allocation starts at "
       << static_cast<void*>(data);
 }

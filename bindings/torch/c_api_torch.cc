@@ -1,12 +1,11 @@
 // The functions for PyTorch, on top of the C ABI.
 
-#include <glog/logging.h>
-
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <string>
 
+#include "strata/base/log.h"
 #include "strata/bindings/c/c_api_call.h"
 #include "strata/bindings/torch/torch.h"
 
@@ -51,7 +50,7 @@ void LogErrors(const char* function, Call call) noexcept {
   strata_status status = STRATA_OK;
   const strata_status made =
       GuardCall(function, [&] { status = call(TorchFacade()); });
-  LOG_IF(ERROR, made != STRATA_OK || status != STRATA_OK)
+  STRATA_LOG_IF(Error, made != STRATA_OK || status != STRATA_OK)
       << strata_last_error();
 }
 

@@ -1,7 +1,5 @@
 // The functions for PyTorch: captures of CUDA graphs.
 
-#include <glog/logging.h>
-
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/base/log.h"
 #include "strata/bindings/c/c_api_call.h"
 #include "strata/bindings/torch/torch.h"
 #include "strata/facade/graphs/graph_pool_id.h"
@@ -140,7 +139,8 @@ void strata_torch_begin_pool(int /*device*/, strata_torch_pool pool,
 }
 
 void strata_torch_end_pool(int /*device*/, strata_torch_pool pool) {
-  LOG_IF(ERROR, !strata::WithFacade("strata_torch_end_pool",
+  STRATA_LOG_IF(Error,
+                !strata::WithFacade("strata_torch_end_pool",
                                     [&](strata::AllocatorFacade& facade) {
                                       strata::Pools().End(facade, pool);
                                     }))
@@ -148,7 +148,8 @@ void strata_torch_end_pool(int /*device*/, strata_torch_pool pool) {
 }
 
 void strata_torch_release_pool(int /*device*/, strata_torch_pool pool) {
-  LOG_IF(ERROR, !strata::WithFacade("strata_torch_release_pool",
+  STRATA_LOG_IF(Error,
+                !strata::WithFacade("strata_torch_release_pool",
                                     [&](strata::AllocatorFacade& facade) {
                                       strata::Pools().Release(facade, pool);
                                     }))

@@ -1,12 +1,11 @@
 #include "strata/facade/graphs/capture_guard.h"
 
-#include <glog/logging.h>
-
 #include <stdexcept>
 #include <string>
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/base/log.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -81,7 +80,7 @@ void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   // This thread may capture another stream.
   const RelaxedCaptureScope relaxed(device_);
   const Status status = device_.GraphDestroy(graph);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot destroy a graph: " << status;
 }
 

@@ -1,7 +1,5 @@
 #include "strata/facade/graphs/graph_pool.h"
 
-#include <glog/logging.h>
-
 #include <atomic>
 #include <new>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/streams/later_free.h"
+#include "strata/base/log.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -64,9 +63,10 @@ void GraphPool::End() noexcept {
   if (AwaitLaunches()) {
     delete this;
   } else if (!held->gate().Postpone(*this)) {
-    LOG(ERROR) << "graph pool " << id_
-               << ": its memory goes back although its last launch could not "
-                  "be waited for";
+    STRATA_LOG(Error)
+        << "graph pool " << id_
+        << ": its memory goes back although its last launch could not "
+           "be waited for";
     delete this;
   }
 }
@@ -79,7 +79,7 @@ bool GraphPool::AwaitLaunches() noexcept {
     if (!HasMemoryOf(device)) continue;
     const Status status = device.Synchronize();
     if (status == Status::kSuccess) continue;
-    LOG_IF(ERROR, !std::exchange(complained_, true))
+    STRATA_LOG_IF(Error, !std::exchange(complained_, true))
         << "graph pool " << id_ << ": cannot wait for the last launch ("
         << status << "); its memory stays reserved until the wait succeeds";
     return false;
@@ -167,8 +167,8 @@ void GraphPool::Hold(std::shared_ptr<Allocator> layer,
                      Allocation* allocation) noexcept {
   std::unique_ptr<Held> held(new (std::nothrow) Held);
   if (held == nullptr) {
-    LOG(ERROR) << "graph pool " << id_ << ": no host memory to hold "
-               << allocation->data() << "; it is never reused";
+    STRATA_LOG(Error) << "graph pool " << id_ << ": no host memory to hold "
+                      << allocation->data() << "; it is never reused";
     return;
   }
   held->layer = std::move(layer);

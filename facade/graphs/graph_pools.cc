@@ -1,7 +1,5 @@
 #include "strata/facade/graphs/graph_pools.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
 #include <stdexcept>

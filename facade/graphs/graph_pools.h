@@ -15,10 +15,10 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/function_ref.h"
 #include "strata/facade/graphs/captured_alloc.h"
 #include "strata/facade/graphs/graph_pool.h"
 #include "strata/platform/device.h"
-#include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

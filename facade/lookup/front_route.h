@@ -2,8 +2,9 @@
 #define STRATA_FACADE_LOOKUP_FRONT_ROUTE_H_
 
 #include <cstdint>
+#include <type_traits>
 
-#include "strata/platform/host/initial_exec.h"
+#include "strata/base/this_thread.h"
 #include "strata/platform/place.h"
 
 namespace strata {
@@ -19,8 +20,7 @@ struct HitState;
 //   used, but are not needed to find it: one load reads the front's address. A
 //   table needs four dependent loads.
 // Threads: thread-local.
-// Cost: 40 bytes of static thread-local memory each; initial-exec, because the
-//   general model costs 4 ns a use in a shared library (hotpath.md §2).
+// Cost: 40 bytes of thread-local memory.
 // Source: hotpath.md §7 ("Route").
 struct FrontRoute {
   Front* front = nullptr;
@@ -40,14 +40,21 @@ struct FrontRoute {
   }
 };
 
-static_assert(sizeof(FrontRoute) == 40);
+// The routes of a thread, in ThreadState::routes.
+struct FrontRoutes {
+  FrontRoute by_stream;   // keyed by a stream's uid
+  FrontRoute by_handle;   // keyed by a stream's handle
+  FrontRoute by_default;  // for requests that name no stream; the key is 0
+};
 
-// Keyed by a stream's uid.
-STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_stream_route;
-// Keyed by a stream's handle.
-STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_handle_route;
-// For requests that name no stream; the key is 0.
-STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_default_route;
+static_assert(sizeof(FrontRoutes) == sizeof(ThreadState::routes) &&
+              std::is_trivially_copyable_v<FrontRoutes> &&
+              std::is_trivially_destructible_v<FrontRoutes>);
+
+// Zero bytes are routes that lead nowhere.
+inline FrontRoutes& RoutesOfThisThread() noexcept {
+  return *reinterpret_cast<FrontRoutes*>(ThisThread().routes);
+}
 
 }  // namespace strata
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

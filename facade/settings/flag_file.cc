@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

@@ -1,7 +1,5 @@
 #include "strata/facade/settings/tf_environment.h"
 
-#include <glog/logging.h>
-
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -9,6 +7,8 @@
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -296,8 +296,9 @@ Options WithProcessEnvironment(const Options& options) {
   TfEnvironment result = WithTfEnvironment(
       options,
       [](const char* name) -> const char* { return std::getenv(name); });
-  for (const std::string& change : result.changes) LOG(WARNING) << change;
-  for (const std::string& error : result.errors) LOG(ERROR) << error;
+  for (const std::string& change : result.changes)
+    STRATA_LOG(Warning) << change;
+  for (const std::string& error : result.errors) STRATA_LOG(Error) << error;
   return std::move(result.options);
 }
 

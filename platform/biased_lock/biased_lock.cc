@@ -5,16 +5,15 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/platform/locks/fork_lock.h"
+#include "strata/base/fork_lock.h"
+#include "strata/base/thread_end.h"
 
 namespace strata {
 
 constinit BiasedLockMachine::Slot BiasedLockMachine::nobody_;
-thread_local constinit BiasedLockMachine::Slot* BiasedLockMachine::t_slot =
-    nullptr;
 
 int HeldLocks() noexcept {
-  return t_held_words + (BiasedLockMachine::IsInside() ? 1 : 0);
+  return ThisThread().held_words + (BiasedLockMachine::IsInside() ? 1 : 0);
 }
 
 // The slots that no thread uses.
@@ -55,34 +54,23 @@ class BiasedLockMachine::IdleSlots {
 
 constinit BiasedLockMachine::IdleSlots BiasedLockMachine::idle_slots_;
 
-// The calling thread's slot, until the thread ends.
-class BiasedLockMachine::OwnSlot {
- public:
-  OwnSlot() noexcept { t_slot = idle_slots_.Take(); }
-  OwnSlot(const OwnSlot&) = delete;
-  OwnSlot& operator=(const OwnSlot&) = delete;
-  ~OwnSlot() {
-    has_ended = true;
-    // Destructors that run later in this thread may lock, but they no longer
-    // own a lock.
-    Slot* const slot = std::exchange(t_slot, nullptr);
-    if (slot != nullptr) idle_slots_.Give(slot);
-  }
-
-  static thread_local constinit bool has_ended;
-};
-
-thread_local constinit bool BiasedLockMachine::OwnSlot::has_ended = false;
+void BiasedLockMachine::GiveSlot() noexcept {
+  // Destructors that run later in this thread may lock, but they no longer own
+  // a lock.
+  auto* const slot =
+      static_cast<Slot*>(std::exchange(ThisThread().lock_slot, nullptr));
+  if (slot != nullptr) idle_slots_.Give(slot);
+}
 
 BiasedLockMachine::Slot* BiasedLockMachine::TakeSlot() noexcept {
   // Static objects may be destroyed before the last thread ends.
   static_assert(std::is_trivially_destructible_v<IdleSlots>);
+  static thread_local constinit ThreadEnd end(&GiveSlot);
   idle_slots_.KeepFreeInForks();
-  if (!OwnSlot::has_ended) {
-    static thread_local const OwnSlot own;
-    static_cast<void>(own);
+  if (!end.is_pending() && end.Add()) {
+    ThisThread().lock_slot = idle_slots_.Take();
   }
-  return t_slot;
+  return MySlot();
 }
 
 }  // namespace strata

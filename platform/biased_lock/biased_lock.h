@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/base/this_thread.h"
 #include "strata/platform/biased_lock/biased_lock_core.h"
 #include "strata/platform/biased_lock/process_barrier.h"
-#include "strata/platform/host/initial_exec.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
@@ -46,8 +46,8 @@ class BiasedLockMachine {
   bool has_barrier() const { return barrier_ != nullptr; }
 
   static Slot* Nobody() { return &nobody_; }
-  static Slot* MySlot() { return t_slot; }
-  static const void* Self() { return &t_slot; }
+  static Slot* MySlot() { return static_cast<Slot*>(ThisThread().lock_slot); }
+  static const void* Self() { return &ThisThread(); }
   // There are kSlots slots. A thread that receives no slot at its first call
   // never receives one. A thread returns its slot when it ends; the next thread
   // with this slot inherits the locks that the former thread owned. The first
@@ -66,19 +66,20 @@ class BiasedLockMachine {
   void Barrier() noexcept { barrier_->Run(); }
   // True if the calling thread holds a lock as its owner.
   static bool IsInside() noexcept {
-    return t_slot != nullptr &&
-           t_slot->held.load(std::memory_order_relaxed) != nullptr;
+    const Slot* const slot = MySlot();
+    return slot != nullptr &&
+           slot->held.load(std::memory_order_relaxed) != nullptr;
   }
 
   static constexpr std::size_t kSlots = 256;
 
  private:
   class IdleSlots;
-  class OwnSlot;
+  // Returns the slot of the thread, when the thread ends.
+  static void GiveSlot() noexcept;
 
   static Slot nobody_;
   static IdleSlots idle_slots_;
-  STRATA_INITIAL_EXEC static thread_local constinit Slot* t_slot;
 
   ProcessBarrier* const barrier_;
 };
@@ -115,20 +116,20 @@ class BiasedLock {
       : core_(BiasedLockMachine(barrier)) {}
 
   void lock() {
-    if (core_.Lock() == nullptr) ++t_held_words;
+    if (core_.Lock() == nullptr) ++ThisThread().held_words;
   }
   // Waits for no thread and removes no owner. Returns false if another thread
   // holds the lock, owns it, or locked it last, and where lock() makes the
   // thread the owner.
   bool try_lock() {
     const Core::Way way = core_.TryLock();
-    if (way == Core::Way::kWord) ++t_held_words;
+    if (way == Core::Way::kWord) ++ThisThread().held_words;
     return way != Core::Way::kNone;
   }
   void unlock() {
     BiasedLockMachine::Slot* const slot = core_.Entered();
     if (slot == nullptr) [[likely]] {
-      --t_held_words;
+      --ThisThread().held_words;
       core_.Release();
     } else {
       Core::Leave(slot);

@@ -1,7 +1,7 @@
 #ifndef STRATA_PLATFORM_BIASED_LOCK_PROCESS_BARRIER_H_
 #define STRATA_PLATFORM_BIASED_LOCK_PROCESS_BARRIER_H_
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <string>
 
+#include "strata/base/recording_file.h"
 #include "strata/platform/calls/call_record.h"
-#include "strata/platform/host/recording_file.h"
 #include "strata/platform/platform.h"
 
 namespace strata {

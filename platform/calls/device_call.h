@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

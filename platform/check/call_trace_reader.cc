@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
+#include "strata/base/quoted.h"
 #include "strata/platform/calls/call_trace.h"
-#include "strata/platform/quoted.h"
 
 namespace strata {
 namespace {

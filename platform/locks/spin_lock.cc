@@ -4,8 +4,6 @@
 
 namespace strata {
 
-thread_local constinit int t_held_words = 0;
-
 void SpinWait::Once() {
   constexpr int kSpins = 64;
   if (spins_ < kSpins) {

@@ -3,20 +3,13 @@
 
 #include <atomic>
 
-#include "strata/platform/host/initial_exec.h"
+#include "strata/base/this_thread.h"
 
 namespace strata {
 
 // Number of Strata's locks that the calling thread holds now. A device may
 // assert that it is 0: no driver call is made with a lock held.
 int HeldLocks() noexcept;
-
-// The held locks that count themselves. The lock that the thread holds as its
-// owner (biased_lock.h) does not count itself; HeldLocks adds it.
-//
-// Cost: one thread-local load. initial-exec, because the general model costs 4
-//   ns per use in a shared library (hotpath.md §2).
-STRATA_INITIAL_EXEC extern thread_local constinit int t_held_words;
 
 // Waits for another core to leave a critical section. Spins for about as long
 // as a critical section takes. After that the holder has probably lost its
@@ -43,17 +36,19 @@ class SpinLock {
   SpinLock(const SpinLock&) = delete;
   SpinLock& operator=(const SpinLock&) = delete;
 
+  // ThreadState::held_words counts the lock. The lock that the thread holds as
+  // its owner (biased_lock.h) does not count itself; HeldLocks adds it.
   void lock() {
     if (locked_.exchange(true, std::memory_order_acquire)) LockSlow();
-    ++t_held_words;
+    ++ThisThread().held_words;
   }
   bool try_lock() {
     if (locked_.exchange(true, std::memory_order_acquire)) return false;
-    ++t_held_words;
+    ++ThisThread().held_words;
     return true;
   }
   void unlock() {
-    --t_held_words;
+    --ThisThread().held_words;
     locked_.store(false, std::memory_order_release);
   }
 

@@ -1,14 +1,13 @@
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "strata/allocation/list_under_lock.h"
-#include "strata/allocation/size.h"
+#include "strata/base/list_under_lock.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -39,7 +38,7 @@ AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
   ReturnLoans(LoanRecall::kWait);
   GiveUpIdle();
-  LOG_IF(ERROR, blocks_.chunk_count() != 0)
+  STRATA_LOG_IF(Error, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
 }

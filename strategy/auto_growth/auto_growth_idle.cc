@@ -1,9 +1,8 @@
 // Idle chunks of AutoGrowthAllocator: its functions as a ChunkHolder.
 
-#include <glog/logging.h>
-
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 
 namespace strata {
@@ -31,7 +30,8 @@ bool AutoGrowthAllocator::AwaitStream() noexcept {
   if (is_over_) return true;
   const Status status = chain_stream().Synchronize();
   // kNotReady is no error: a capture was announced meanwhile.
-  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+  STRATA_LOG_IF(Error,
+                status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); its memory is kept until it can be waited for";
   return status == Status::kSuccess;

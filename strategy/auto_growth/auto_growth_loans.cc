@@ -1,13 +1,12 @@
 // Loans of AutoGrowthAllocator: to other streams and from them.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 
 namespace strata {
@@ -49,7 +48,8 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
   // kNotReady: a capture was announced, or a graph may still run.
-  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+  STRATA_LOG_IF(Error,
+                status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); what is left of chunks it lent is not lent";
   const Joined joined(*this);

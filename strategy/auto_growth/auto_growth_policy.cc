@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/blocks/free_index.h"
 #include "strata/strategy/option_bytes.h"
 

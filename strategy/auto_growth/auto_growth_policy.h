@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "strata/allocation/chunks/chunk_holder.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 

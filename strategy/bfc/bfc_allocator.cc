@@ -1,7 +1,5 @@
 #include "strata/strategy/bfc/bfc_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -12,7 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -107,7 +106,7 @@ BfcAllocator::~BfcAllocator() {
   // The streams have been waited for, so stamps are irrelevant.
   SetSafeFrontier(std::numeric_limits<std::uint64_t>::max());
   GiveBackAll();
-  LOG_IF(ERROR, arena_.region_count() != 0)
+  STRATA_LOG_IF(Error, arena_.region_count() != 0)
       << "bfc: destroyed with live blocks; " << arena_.region_bytes()
       << " bytes on " << ToString(place()) << " are lost";
 }
@@ -269,9 +268,9 @@ void BfcAllocator::WriteMap() noexcept {
     snapshot.refused_bytes = refused_bytes;
     options_.memory_map_sink(snapshot);
   } catch (const std::exception& error) {
-    LOG(ERROR) << "bfc: no memory map: " << error.what();
+    STRATA_LOG(Error) << "bfc: no memory map: " << error.what();
   } catch (...) {
-    LOG(ERROR) << "bfc: no memory map";
+    STRATA_LOG(Error) << "bfc: no memory map";
   }
 }
 

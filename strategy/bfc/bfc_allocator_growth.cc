@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {

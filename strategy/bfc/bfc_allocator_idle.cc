@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {

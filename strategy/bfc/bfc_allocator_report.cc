@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/allocation/list_under_lock.h"
+#include "strata/base/list_under_lock.h"
 #include "strata/strategy/bfc/bfc_allocator.h"
 
 namespace strata {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/arena/geometry.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

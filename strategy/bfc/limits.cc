@@ -1,14 +1,13 @@
 #include "strata/strategy/bfc/limits.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {
@@ -98,7 +97,7 @@ BfcMemoryLimit ResolveBfcLimit(const BfcFlags& options,
     const std::size_t rest = memory.free_bytes - system;
     return {rest, rest};
   }
-  LOG_IF(WARNING, system != 0)
+  STRATA_LOG_IF(Warning, system != 0)
       << "bfc_system_memory_in_mb: " << HumanBytes(system)
       << " cannot be left to the system: only " << HumanBytes(memory.free_bytes)
       << " are free. It is ignored.";

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

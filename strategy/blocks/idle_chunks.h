@@ -5,7 +5,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/chunks/chunk_holder.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

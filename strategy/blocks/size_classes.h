@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

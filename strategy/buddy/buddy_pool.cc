@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/list_under_lock.h"
+#include "strata/base/list_under_lock.h"
 
 namespace strata {
 namespace {

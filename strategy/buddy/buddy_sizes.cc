@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "strata/allocation/chunks/chunk_holder.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/option_bytes.h"
 
 namespace strata {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "strata/allocation/size.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/size.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 namespace {

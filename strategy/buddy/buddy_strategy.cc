@@ -1,7 +1,5 @@
 #include "strata/strategy/buddy/buddy_strategy.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -10,8 +8,9 @@
 #include <vector>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/list_under_lock.h"
-#include "strata/allocation/size.h"
+#include "strata/base/list_under_lock.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {
@@ -34,12 +33,12 @@ BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
 BuddyStrategy::~BuddyStrategy() {
   pool().RemoveHolder(*this);
   GiveBackAll();
-  LOG_IF(ERROR, left_huge_.count != 0)
+  STRATA_LOG_IF(Error, left_huge_.count != 0)
       << name() << ": giving " << left_huge_.bytes
       << " bytes back although their streams could not be waited for";
   GiveToSystem(left_huge_);
   const Stats left = stats();
-  LOG_IF(ERROR, left.chunks != 0)
+  STRATA_LOG_IF(Error, left.chunks != 0)
       << name() << ": destroyed with live blocks; " << left.reserved_bytes
       << " bytes on " << ToString(place()) << " are lost";
   BuddyPool* pool = first_pool();

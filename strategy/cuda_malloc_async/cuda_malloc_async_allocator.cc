@@ -1,7 +1,5 @@
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -9,9 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
+#include "strata/base/store_max.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -51,9 +50,9 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   FreeKept();
   const std::size_t left =
       uses_.live_allocations() + waiting_.load() + kept_.size();
-  LOG_IF(ERROR, left != 0) << "cuda_malloc_async: destroyed with " << left
-                           << " blocks on " << ToString(place())
-                           << " that the driver still holds";
+  STRATA_LOG_IF(Error, left != 0)
+      << "cuda_malloc_async: destroyed with " << left << " blocks on "
+      << ToString(place()) << " that the driver still holds";
 }
 
 Failure CudaMallocAsyncAllocator::Refusal(Failure::Reason reason,
@@ -272,7 +271,8 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   FreeKept();
   const Status status = stream_->Synchronize();
   // kNotReady is no error: a capture was announced meanwhile.
-  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+  STRATA_LOG_IF(Error,
+                status != Status::kSuccess && status != Status::kNotReady)
       << "cuda_malloc_async: what stream " << stream().uid
       << " has freed is not given back: " << status;
   driver_->Synchronize();

@@ -1,8 +1,6 @@
 // Frees of cuda_malloc_async to the driver: after the streams that a block is
 // marked with, and beside captures.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -13,6 +11,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/base/log.h"
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
 namespace strata {
@@ -139,9 +138,9 @@ void CudaMallocAsyncAllocator::FreeWaiting(bool may_wait) noexcept {
 
 void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
   // Its marks are dropped: it is freed after a wait for the whole device.
-  LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
-             << static_cast<void*>(block->data)
-             << " stay reserved until memory is given back";
+  STRATA_LOG(Error) << "cuda_malloc_async: " << block->size << " bytes at "
+                    << static_cast<void*>(block->data)
+                    << " stay reserved until memory is given back";
   const std::lock_guard<ChainLock> guard(lock_);
   kept_.Push(block);
 }
@@ -297,7 +296,7 @@ void CudaMallocAsyncAllocator::Replace(const Stream& stream,
   std::optional<Stream> stand_in;
   if (!is_lost) stand_in = driver_->StandIn(stream);
   const bool is_ordered = is_lost ? AwaitLost() : stand_in.has_value();
-  LOG_IF(ERROR, !is_ordered)
+  STRATA_LOG_IF(Error, !is_ordered)
       << "cuda_malloc_async: work in stream " << stream.uid
       << ", which is about to go, could not be waited for";
   const bool is_done = !stand_in || stand_in->uid == 0;

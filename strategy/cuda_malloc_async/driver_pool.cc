@@ -1,7 +1,5 @@
 #include "strata/strategy/cuda_malloc_async/driver_pool.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -9,11 +7,12 @@
 #include <utility>
 
 #include "strata/allocation/chunks/chunk_holder.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/host_order.h"
 #include "strata/allocation/system/device_allocator.h"
-#include "strata/platform/store_max.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
+#include "strata/base/store_max.h"
 
 namespace strata {
 namespace {
@@ -64,7 +63,7 @@ Status DriverPool::Create(MemPool* pool) noexcept {
 void DriverPool::Destroy(MemPool pool) noexcept {
   if (use_default_pool_) return;
   const Status status = device_.PoolDestroy(pool);
-  LOG_IF(ERROR, IsFailure(status))
+  STRATA_LOG_IF(Error, IsFailure(status))
       << "cuda_malloc_async: cannot destroy the pool of device "
       << device_.ordinal() << ": " << status;
 }
@@ -122,7 +121,7 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
   Status status =
       device_.MallocFromPoolAsync(&ptr, preallocate_bytes_, pool, stream);
   if (status == Status::kSuccess) status = device_.FreeAsync(ptr, stream);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cuda_malloc_async: cannot preallocate " << preallocate_bytes_
       << " bytes on device " << device_.ordinal() << ": " << status;
 }
@@ -189,8 +188,9 @@ void DriverPool::Explain(Status status, std::size_t bytes,
 bool DriverPool::Freed(Status status, DevicePtr ptr,
                        std::size_t bytes) noexcept {
   if (IsFailure(status)) {
-    LOG(ERROR) << "cuda_malloc_async: cannot free " << bytes << " bytes at "
-               << reinterpret_cast<void*>(ptr) << ": " << status;
+    STRATA_LOG(Error) << "cuda_malloc_async: cannot free " << bytes
+                      << " bytes at " << reinterpret_cast<void*>(ptr) << ": "
+                      << status;
     return false;
   }
   in_use_bytes_ -= bytes;
@@ -266,7 +266,7 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
     status = device_.StreamWaitEvent(waiter, event, 0);
   }
   const Status destroyed = device_.EventDestroy(event);
-  LOG_IF(ERROR, IsFailure(destroyed))
+  STRATA_LOG_IF(Error, IsFailure(destroyed))
       << "cuda_malloc_async: cannot destroy an event: " << destroyed;
   return status == Status::kSuccess;
 }
@@ -418,7 +418,7 @@ void DriverPool::ResetPeak() noexcept {
   const Status status =
       scope ? device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0)
             : Status::kNotReady;
-  LOG_IF(ERROR, IsFailure(status))
+  STRATA_LOG_IF(Error, IsFailure(status))
       << "cuda_malloc_async: cannot reset the peak: " << status;
 }
 
@@ -438,7 +438,7 @@ std::size_t DriverPool::GiveBack() noexcept {
   if (!scope) return 0;
   const std::size_t before = ReservedBytes();
   const Status status = device_.PoolTrimTo(pool(), 0);
-  LOG_IF(ERROR, IsFailure(status))
+  STRATA_LOG_IF(Error, IsFailure(status))
       << "cuda_malloc_async: cannot trim the pool of device "
       << device_.ordinal() << ": " << status;
   const std::size_t after = ReservedBytes();

@@ -13,8 +13,8 @@
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/side_streams.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
-#include "strata/platform/function_ref.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
 

@@ -1,11 +1,10 @@
 #include "strata/strategy/direct/direct_allocator.h"
 
-#include <glog/logging.h>
-
 #include <mutex>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/base/log.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -17,8 +16,8 @@ DirectAllocator::DirectAllocator(std::shared_ptr<ChunkPool> pool,
 DirectAllocator::~DirectAllocator() {
   FreeKept();
   while (Block* block = kept_.Pop()) {
-    LOG(ERROR) << "direct: freeing " << static_cast<void*>(block->data)
-               << " although its stream could not be waited for";
+    STRATA_LOG(Error) << "direct: freeing " << static_cast<void*>(block->data)
+                      << " although its stream could not be waited for";
     SetLive(*block, true);
     underlying()->DoFree(block->allocation());
   }
@@ -46,8 +45,9 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
   }
   Block* block = allocation->block();
   CheckLive(*block, name());
-  LOG(ERROR) << "direct: " << allocation->data()
-             << " is kept until its stream can be waited for: " << status;
+  STRATA_LOG(Error) << "direct: " << allocation->data()
+                    << " is kept until its stream can be waited for: "
+                    << status;
   // Not live: a second free by the user must be detected.
   SetLive(*block, false);
   const std::lock_guard<SpinLock> guard(lock_);

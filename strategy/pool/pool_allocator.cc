@@ -1,7 +1,5 @@
 #include "strata/strategy/pool/pool_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -10,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/list_under_lock.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/host_order.h"
+#include "strata/base/list_under_lock.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/registry.h"
@@ -68,7 +67,7 @@ PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
 PoolAllocator::~PoolAllocator() {
   pool().RemoveHolder(*this);
   GiveBackAll();
-  LOG_IF(ERROR, !live_.empty())
+  STRATA_LOG_IF(Error, !live_.empty())
       << "pool: destroyed with live blocks; " << uses_.in_use_bytes()
       << " bytes on " << ToString(place()) << " are lost";
 }

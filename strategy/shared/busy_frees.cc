@@ -1,7 +1,5 @@
 #include "strata/strategy/shared/busy_frees.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -64,8 +63,8 @@ BusyFrees::BusyFrees(DeferredFrees& frees, std::shared_ptr<Allocator> strategy,
       timeline_(share_->stream().timeline()) {}
 
 BusyFrees::~BusyFrees() {
-  LOG_IF(ERROR, !empty()) << "stream_view: destroyed with " << count_
-                          << " blocks that its stream may still use";
+  STRATA_LOG_IF(Error, !empty()) << "stream_view: destroyed with " << count_
+                                 << " blocks that its stream may still use";
   if (holds_) frees_.LetGo();
 }
 
@@ -211,7 +210,7 @@ std::size_t BusyFrees::FreeOrdered() noexcept {
 
 std::size_t BusyFrees::FreeUnproven() noexcept {
   const std::size_t bytes = FreeUpTo(std::numeric_limits<Tick>::max());
-  LOG_IF(ERROR, bytes != 0)
+  STRATA_LOG_IF(Error, bytes != 0)
       << "stream_view: " << bytes
       << " bytes go to the system although the stream that used them could "
          "not be waited for";

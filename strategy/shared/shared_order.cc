@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <new>
 
-#include "strata/platform/store_max.h"
+#include "strata/base/store_max.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

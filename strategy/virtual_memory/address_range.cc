@@ -1,12 +1,11 @@
 #include "strata/strategy/virtual_memory/address_range.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 
 namespace strata {
 
@@ -45,8 +44,9 @@ Status AddressRange::Free() noexcept {
 
 AddressRange::~AddressRange() {
   if (memory == nullptr) return;
-  LOG(ERROR) << "virtual_memory: " << size_bytes() << " bytes of addresses at "
-             << static_cast<void*>(begin()) << " are lost";
+  STRATA_LOG(Error) << "virtual_memory: " << size_bytes()
+                    << " bytes of addresses at " << static_cast<void*>(begin())
+                    << " are lost";
   RecordSlab::Instance().Give(memory->block());
 }
 

@@ -1,10 +1,9 @@
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
-#include <glog/logging.h>
-
 #include <mutex>
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -77,8 +76,9 @@ void VirtualMemoryAllocator::LoseRefused() noexcept {
   while (refused_ != nullptr) {
     const std::unique_ptr<PageHandle> lost(refused_);
     refused_ = refused_->next;
-    LOG(ERROR) << name() << ": " << lost->bytes << " bytes on "
-               << ToString(place()) << " cannot be released and are lost";
+    STRATA_LOG(Error) << name() << ": " << lost->bytes << " bytes on "
+                      << ToString(place())
+                      << " cannot be released and are lost";
   }
 }
 

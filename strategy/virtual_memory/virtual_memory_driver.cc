@@ -1,9 +1,8 @@
 // The driver calls of VirtualMemoryAllocator.
 
-#include <glog/logging.h>
-
 #include <new>
 
+#include "strata/base/log.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
@@ -53,7 +52,7 @@ Status VirtualMemoryAllocator::Map(std::byte* at,
 Status VirtualMemoryAllocator::Unmap(std::byte* at,
                                      std::size_t bytes) noexcept {
   const Status status = device_->UnmapRange(AddressOf(at), bytes);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << name() << ": " << bytes << " bytes at " << static_cast<void*>(at)
       << " cannot be unmapped (" << status << "); a later release tries again";
   return status;
@@ -95,7 +94,7 @@ Status VirtualMemoryAllocator::UnmapOld(GrowthPiece& piece) noexcept {
 Status VirtualMemoryAllocator::ReleaseMemory(
     const PageHandle& handle) noexcept {
   const Status status = device_->ReleaseMemory(handle.memory);
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << name() << ": " << handle.bytes << " bytes cannot be released ("
       << status << "); a later release tries again";
   return status;
@@ -131,9 +130,10 @@ GrowthPiece::Old VirtualMemoryAllocator::MapOldAgain(
     handle.access_version = grants->version;
   }
   if (status != Status::kSuccess) {
-    LOG(ERROR) << name() << ": " << handle.bytes << " bytes at "
-               << static_cast<void*>(handle.base) << " cannot be mapped again ("
-               << status << "); a later release returns them";
+    STRATA_LOG(Error) << name() << ": " << handle.bytes << " bytes at "
+                      << static_cast<void*>(handle.base)
+                      << " cannot be mapped again (" << status
+                      << "); a later release returns them";
     if (is_mapped) {
       is_mapped = Unmap(handle.base, handle.bytes) != Status::kSuccess;
     }

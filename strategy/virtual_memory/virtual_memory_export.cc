@@ -1,13 +1,12 @@
 // Sharing of handles: with other processes, with other devices, and with
 // programs that register memory.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
@@ -190,7 +189,7 @@ void VirtualMemoryAllocator::CatchUpGrants() noexcept {
     if (!may_lack_grants_) return;
   }
   const Status status = ApplyGrants();
-  LOG_IF(ERROR, status != Status::kSuccess)
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
       << name() << ": other devices cannot be granted access to mapped memory ("
       << status << ")";
 }

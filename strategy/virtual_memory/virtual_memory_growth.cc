@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "strata/allocation/size.h"
 #include "strata/allocation/system/device_allocator.h"
+#include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {

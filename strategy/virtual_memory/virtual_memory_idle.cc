@@ -1,7 +1,5 @@
 // Idle memory of VirtualMemoryAllocator: its functions as a ChunkHolder.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/base/log.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
@@ -196,9 +195,9 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
       pool().UnclaimAddresses(bytes);
       continue;
     }
-    LOG(ERROR) << name() << ": " << bytes
-               << " bytes of addresses cannot be freed (" << status
-               << "); a later release tries again";
+    STRATA_LOG(Error) << name() << ": " << bytes
+                      << " bytes of addresses cannot be freed (" << status
+                      << "); a later release tries again";
     const std::lock_guard<ChainLock> guard(lock_);
     range->next = unused_ranges_;
     unused_ranges_ = range.release();

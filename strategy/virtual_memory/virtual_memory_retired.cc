@@ -1,8 +1,6 @@
 // Retired addresses of VirtualMemoryAllocator, and handles that the driver
 // refused to release.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {

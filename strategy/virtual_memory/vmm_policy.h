@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
+#include "strata/strategy/strategy_options.h"
 #include "strata/strategy/virtual_memory/options.h"
 
 namespace strata {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/contract/contract_fixture.h"
 #include "strata/tests/testing/layers/live_ranges.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/calls/device_call.h"
 #include "strata/platform/sim/device/sim_device.h"

@@ -9,8 +9,8 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/event_pool.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"

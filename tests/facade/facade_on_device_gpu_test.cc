@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/device_work.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/graphs/capture_guard.h"
 #include "strata/platform/platform.h"

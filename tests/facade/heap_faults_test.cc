@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/base/function_ref.h"
 #include "strata/facade/allocator_facade.h"
-#include "strata/platform/function_ref.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/devices/faulting_platform.h"
 #include "strata/tests/testing/heap_call_counter.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Proves that a new device is one folder and one line: adds the toy platform of
-# the tests to a copy of the sources, builds the platform layer, and looks the
+# the tests to a copy of the sources, builds the layers up to platform, and looks the
 # platform up in the registry.
 #
 # usage: new_device.sh <source folder> <scratch folder> <C++ compiler>
@@ -12,7 +12,7 @@ compiler=$3
 
 rm -rf "$scratch"
 mkdir -p "$scratch/include/strata"
-cp -r "$source/platform" "$scratch/include/strata/platform"
+cp -r "$source/base" "$source/platform" "$scratch/include/strata"
 cd "$scratch/include/strata/platform"
 
 # CUDA needs more than a compiler, so its build option is off here.
@@ -56,6 +56,6 @@ cd "$scratch"
 find include -name '*.cc' -print0 |
   xargs -0 -P "$(nproc)" -I{} sh -c \
     '"$1" -std=c++20 -O0 -Iinclude -c "$2" -o "$(echo "$2" | tr / _).o"' sh "$compiler" {}
-"$compiler" -std=c++20 -Iinclude main.cc ./*.o -o program -pthread
+"$compiler" -std=c++20 -Iinclude main.cc ./*.o -o program -pthread -lglog
 ./program | grep -qx toy
 ./program | grep -qx sim

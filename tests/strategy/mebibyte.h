@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/layers/pool_place.h"
 #include "strata/tests/testing/models/facade_model.h"

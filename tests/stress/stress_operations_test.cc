@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/layers/live_ranges.h"
 #include "strata/tests/testing/layers/test_place.h"

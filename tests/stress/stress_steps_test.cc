@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/platform/sim/device/sim_platform.h"

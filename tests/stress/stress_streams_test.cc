@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/models/stream_model.h"
 #include "strata/tests/testing/models/stress_settings.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"

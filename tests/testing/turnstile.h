@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "strata/platform/host/clock.h"
+#include "strata/base/clock.h"
 
 namespace strata {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/platform/registry.h"
 #include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tools/bench/bench.h"

@@ -33,7 +33,7 @@ function(strata_cuda_platform target)
       OUTPUT ${source}
       COMMAND
         ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_${compute} -std=c++17 -Werror
-        all-warnings -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
+        all-warnings -I ${STRATA_INCLUDE_ROOT}/base -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
       COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx${suffix}
               -P ${embed}
       DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}

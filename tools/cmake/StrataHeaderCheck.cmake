@@ -34,6 +34,7 @@ function(strata_header_check layer folder glob)
 endfunction()
 
 # The headers of a platform that is not built may need missing libraries.
+strata_header_check(base base GLOB)
 strata_header_check(platform platform GLOB)
 foreach(folder IN LISTS STRATA_PLATFORMS ITEMS biased_lock calls check host locks)
   strata_header_check(platform platform/${folder} GLOB_RECURSE)

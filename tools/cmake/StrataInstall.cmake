@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-foreach(layer platform allocation strategy facade tensor bindings)
+foreach(layer base platform allocation strategy facade tensor bindings)
   install(
     DIRECTORY ${layer}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata/${layer}

@@ -25,7 +25,7 @@ endfunction()
 strata_layering_test(tensor_cannot_include_bindings tensor bindings FAILS)
 strata_layering_test(bindings_cannot_include_tensor bindings tensor FAILS)
 
-set(lower platform)
+set(lower base)
 foreach(upper ${layers})
   if(upper STREQUAL lower)
     continue()

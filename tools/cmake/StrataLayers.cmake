@@ -59,6 +59,20 @@ function(strata_layer name)
   endif()
 endfunction()
 
+# strata_hit_sources(<source>...): sources whose functions a hit runs. GCC reaches
+# their thread-local memory by descriptors, which need no call in a program and
+# which preserve the registers. On x86 the C library before 2.40 may overwrite
+# vector registers, so the code uses none.
+function(strata_hit_sources)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    return()
+  endif()
+  set_source_files_properties(
+    ${ARGN} PROPERTIES COMPILE_OPTIONS
+                       "$<$<CONFIG:Release>:-mtls-dialect=gnu2;-mgeneral-regs-only>"
+                       SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # strata_read_table(<variable> <file> <macro>...): the first argument of every
 # line `macro(argument, ...)` of a table. A change of the table triggers a new
 # configuration.
@@ -154,10 +168,10 @@ function(strata_library)
   endif()
 endfunction()
 
-# strata_flags_library(<source>): strata::flags. After installation,
+# strata_flags_library(<source>...): strata::flags. After installation,
 # StrataConfig.cmake defines strata::facade, as the requested kind of library.
-function(strata_flags_library source)
-  add_library(strata_flags STATIC ${source})
+function(strata_flags_library)
+  add_library(strata_flags STATIC ${ARGN})
   add_library(strata::flags ALIAS strata_flags)
   set_target_properties(strata_flags PROPERTIES EXPORT_NAME flags POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(strata_flags PUBLIC gflags $<BUILD_INTERFACE:strata_facade_api>)

@@ -112,7 +112,7 @@ function(strata_sim_driver)
 
   # The part of the platform that it needs comes from an archive: the program
   # may have the rest, which is another library to this one.
-  add_library(strata_sim_parts STATIC $<TARGET_OBJECTS:strata_platform>)
+  add_library(strata_sim_parts STATIC $<TARGET_OBJECTS:strata_base> $<TARGET_OBJECTS:strata_platform>)
   set_target_properties(strata_sim_parts PROPERTIES LINKER_LANGUAGE CXX)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/calls/*.cc)
   add_library(strata_sim_driver SHARED ${sources})

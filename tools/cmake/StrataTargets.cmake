@@ -39,6 +39,8 @@ function(strata_target_defaults target)
     # virtual function is mostly overridden, and the check costs every hit a comparison.
     target_compile_options(${target} PRIVATE
                            $<$<COMPILE_LANGUAGE:CXX>:-fno-devirtualize-speculatively>)
+    # The C library never unloads a library with unique symbols.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # Reports overlap inside std::string::operator+ (GCC bug 105651).

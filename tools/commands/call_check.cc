@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "strata/base/quoted.h"
 #include "strata/platform/calls/call_trace.h"
 #include "strata/platform/check/call_trace_reader.h"
 #include "strata/platform/check/hazard_checker.h"
-#include "strata/platform/quoted.h"
 #include "strata/tools/readers/file_kind.h"
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/readers/trace_reader.h"

@@ -10,7 +10,7 @@
 
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/auto_strategy.h"

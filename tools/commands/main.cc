@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "strata/allocation/error.h"
-#include "strata/platform/host/recording_file.h"
+#include "strata/base/recording_file.h"
 #include "strata/tools/commands/commands.h"
 
 namespace strata {

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <vector>
 
+#include "strata/base/function_ref.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/tf_environment.h"
-#include "strata/platform/function_ref.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/commands/arguments.h"
 #include "strata/tools/commands/commands.h"

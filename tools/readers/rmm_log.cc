@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 #include "strata/tools/readers/handle_column.h"
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/trace/trace_builder.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/trace/trace_builder.h"
 

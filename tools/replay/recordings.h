@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "strata/base/function_ref.h"
 #include "strata/facade/options.h"
-#include "strata/platform/function_ref.h"
 
 // The files that the options let a run write. Errors: std::invalid_argument
 // naming the flag and its file.

@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/terminal/table.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/flags.h"
 #include "strata/strategy/registry.h"
 #include "strata/tools/peers/registry.h"

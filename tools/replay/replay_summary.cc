@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/registry.h"
 #include "strata/tools/replay/replay_report.h"
 #include "strata/tools/terminal/table.h"

@@ -1,11 +1,11 @@
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <exception>
 #include <set>
 #include <stdexcept>
+
+#include "strata/base/log.h"
 
 namespace strata {
 namespace {
@@ -142,7 +142,7 @@ DecoratorRegistrar::DecoratorRegistrar(const DecoratorFactory& factory) noexcept
   try {
     DecoratorFactories::Instance().Register(factory);
   } catch (const std::exception& error) {
-    LOG(FATAL) << error.what();
+    STRATA_FATAL << error.what();
   }
 }
 

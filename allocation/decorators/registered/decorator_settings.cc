@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

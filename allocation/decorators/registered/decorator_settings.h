@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

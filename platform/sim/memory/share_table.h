@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

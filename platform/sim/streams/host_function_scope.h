@@ -1,7 +1,7 @@
 #ifndef STRATA_PLATFORM_SIM_STREAMS_HOST_FUNCTION_SCOPE_H_
 #define STRATA_PLATFORM_SIM_STREAMS_HOST_FUNCTION_SCOPE_H_
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "strata/platform/function_ref.h"
+#include "strata/base/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {

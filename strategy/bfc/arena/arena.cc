@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/reports/annotations.h"
 #include "strata/strategy/blocks/block_list.h"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "strata/platform/require_cxx20.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata {
 

@@ -1,7 +1,5 @@
 #include "strata/strategy/bfc/reports/memory_log.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/log.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/reports/bin_summary.h"
 #include "strata/strategy/bfc/reports/occupancy.h"
 
@@ -308,9 +307,10 @@ std::function<void(const BfcSnapshot&)> MakeMemoryLogSink(
       // Line by line: one log message is cut at 30 000 characters.
       std::istringstream log(
           MemoryLog(snapshot, snapshot.refused_bytes, max_lines));
-      for (std::string line; std::getline(log, line);) LOG(WARNING) << line;
+      for (std::string line; std::getline(log, line);)
+        STRATA_LOG(Warning) << line;
     } catch (const std::bad_alloc&) {
-      LOG(WARNING) << "bfc: no host memory for a memory log";
+      STRATA_LOG(Warning) << "bfc: no host memory for a memory log";
     }
   };
 }

@@ -1,7 +1,5 @@
 #include "strata/strategy/bfc/reports/memory_map.h"
 
-#include <glog/logging.h>
-
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +12,8 @@
 #include <sstream>
 #include <utility>
 
-#include "strata/allocation/diagnostics/json_text.h"
+#include "strata/base/json_text.h"
+#include "strata/base/log.h"
 #include "strata/platform/place.h"
 #include "strata/strategy/bfc/reports/bin_summary.h"
 #include "strata/strategy/bfc/reports/occupancy.h"
@@ -95,12 +94,12 @@ class MapFiles {
       outcome = WriteLocked(snapshot);
     }
     // Without the lock, because a log sink may allocate.
-    LOG_IF(ERROR, outcome.error != 0)
+    STRATA_LOG_IF(Error, outcome.error != 0)
         << "bfc_memory_map_prefix: cannot write '" << outcome.path
         << "': " << std::strerror(outcome.error);
-    LOG_IF(WARNING, outcome.is_written)
+    STRATA_LOG_IF(Warning, outcome.is_written)
         << "bfc: memory exhausted; a memory map is in '" << outcome.path << "'";
-    LOG_IF(WARNING, outcome.is_last)
+    STRATA_LOG_IF(Warning, outcome.is_last)
         << "bfc: that is the last memory map of " << kMostMemoryMaps;
   }
 
@@ -175,7 +174,7 @@ MemoryMapSink MakeMemoryMapSink(const std::string& prefix) {
     } catch (const std::exception& error) {
       // The host has no memory for the text. The failure itself is still
       // reported as usual.
-      LOG(ERROR) << "bfc: no memory map: " << error.what();
+      STRATA_LOG(Error) << "bfc: no memory map: " << error.what();
     }
   };
 }

@@ -1,12 +1,11 @@
 #include "strata/strategy/virtual_memory/sharing/imported_memory.h"
 
-#include <glog/logging.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "strata/allocation/error.h"
+#include "strata/base/log.h"
 #include "strata/platform/calls/device_call.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
@@ -117,7 +116,7 @@ void ImportedMemory::MapNext(const SharedPiece& piece,
 
 void ImportedMemory::Close() noexcept {
   const auto log = [&](const char* call, Status status) {
-    LOG_IF(ERROR, status != Status::kSuccess)
+    STRATA_LOG_IF(Error, status != Status::kSuccess)
         << "imported memory: " << call << " of " << range_bytes_
         << " bytes failed (" << status << "); they are lost";
     return status == Status::kSuccess;

@@ -12,8 +12,8 @@
 #include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorators/stream_safe_allocator.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/chain_stream.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/pool_place.h"
 #include "strata/tests/testing/layers/shelf_allocator.h"
 

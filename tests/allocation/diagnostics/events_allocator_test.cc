@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "strata/allocation/diagnostics/annotation.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/failing_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"
 #include "strata/tests/testing/manual_clock.h"

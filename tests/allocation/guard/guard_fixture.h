@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/guard/guard_allocator.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/counting_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

@@ -92,7 +92,7 @@ TEST_F(ThreadCensusTest, AFreshPlaceKnowsNobody) {
   ThreadCensus::Count(place);
   { const Runner runner(place); }
   Census().RemovePlace(place);
-  EXPECT_EQ(t_counted_places.load() & place, 0U);
+  EXPECT_EQ(ThisThread().counted_places.load() & place, 0U);
   EXPECT_EQ(Census().AddPlace(), place);
   EXPECT_FALSE(Census().WasShared(place));
   Census().RemovePlace(place);
@@ -114,7 +114,7 @@ TEST_F(ThreadCensusTest, PlacesBeyondTheBitsShareThem) {
     places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
     break;
   }
-  EXPECT_NE(t_counted_places.load() & places.front(), 0U);
+  EXPECT_NE(ThisThread().counted_places.load() & places.front(), 0U);
   for (const std::uint64_t place : places) Census().RemovePlace(place);
 }
 

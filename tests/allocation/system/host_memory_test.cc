@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
 #include "strata/allocation/system/host_allocator.h"
 #include "strata/allocation/system/numa_allocator.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/devices/fake_host.h"
 
 namespace strata {

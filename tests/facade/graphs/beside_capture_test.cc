@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/graphs/capture_guard.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"

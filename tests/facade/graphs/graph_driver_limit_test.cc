@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/facade/graphs/graph_fixture.h"
 
 namespace strata {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,9 +22,36 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 class FlagsTest : public ::testing::Test {
+ protected:
+  FlagsTest() {
+    RegisterFlags();  // the saver restores only registered flags
+    saver_.emplace();
+  }
+
  private:
-  gflags::FlagSaver saver_;  // restores every flag
+  std::optional<gflags::FlagSaver> saver_;  // restores every flag
 };
+
+// gflags::ParseCommandLineFlags would set both.
+TEST_F(FlagsTest, TheStateOfGflagsIsNotChanged) {
+  const std::string name = gflags::ProgramInvocationName();
+  ParseCommandLine(
+      {"--strata_sim_seed=1", "--undefok=of_another,one", "--of_another=1"});
+  EXPECT_EQ(gflags::ProgramInvocationName(), name);
+  std::string value;
+  EXPECT_TRUE(gflags::GetCommandLineOption("undefok", &value));
+  EXPECT_EQ(value, "");
+}
+
+TEST_F(FlagsTest, SyntaxIsThatOfGflags) {
+  EXPECT_THAT(ParseCommandLine({"-", "-strata_sim_seed=4", "--strata-stat=no",
+                                "--strata_sim_devices", "3"}),
+              ElementsAre("-"));
+  const Options options = OptionsFromFlags();
+  EXPECT_EQ(options.platform.sim_seed, 4U);
+  EXPECT_FALSE(options.decorators.stat);
+  EXPECT_EQ(options.platform.sim_devices, 3);
+}
 
 TEST_F(FlagsTest, HelpThatIsNotWantedIsNotGiven) {
   EXPECT_THAT(ParseCommandLine({"--nohelp", "--version=false", "one"}),
@@ -144,6 +172,15 @@ TEST_F(FlagsDeathTest, OtherReportsThanHelpExitWithTwo) {
 TEST_F(FlagsDeathTest, FlagFileThatCannotBeReadExitsWithTwo) {
   EXPECT_EXIT(ParseCommandLine({"--flagfile=/nonexistent"}), ExitedWithCode(2),
               "--flagfile=/nonexistent: No such file");
+}
+
+TEST_F(FlagsDeathTest, ValuesThatLackOrDoNotFitExitWithTwo) {
+  EXPECT_EXIT(ParseCommandLine({"--strata_sim_seed"}), ExitedWithCode(2),
+              "flag 'strata_sim_seed' is missing its argument");
+  EXPECT_EXIT(ParseCommandLine({"--nostrata_sim_seed"}), ExitedWithCode(2),
+              "boolean value .nostrata_sim_seed. specified for uint64");
+  EXPECT_EXIT(ParseCommandLine({"--help=perhaps"}), ExitedWithCode(2),
+              "illegal value 'perhaps' specified for bool flag 'help'");
 }
 
 TEST_F(FlagsDeathTest, WrongValueExitsWithTwo) {

@@ -54,6 +54,25 @@ static void streams(strata_facade* facade) {
   EXPECT(strata_stream_destroy(facade, 0, stream) == STRATA_OK);
 }
 
+static void count_message(void* context, int32_t severity, const char* file,
+                          int32_t line, const char* message) {
+  EXPECT(severity == STRATA_LOG_WARNING || severity == STRATA_LOG_ERROR);
+  EXPECT(strstr(file, ".cc") != NULL && line > 0 && strlen(message) > 0);
+  ++*(int*)context;
+}
+
+/* The first use of an option that is gone makes a message. */
+static void messages(void) {
+  strata_facade* facade = NULL;
+  int count = 0;
+  EXPECT(strata_set_log_callback(&count_message, &count) == STRATA_OK);
+  EXPECT(strata_create("strata_platform=sim,auto_growth_step_plan=true",
+                       &facade) == STRATA_OK);
+  EXPECT(strata_set_log_callback(NULL, NULL) == STRATA_OK);
+  EXPECT(strata_destroy(facade) == STRATA_OK);
+  EXPECT(count == 1);
+}
+
 static void statistics(strata_facade* facade) {
   size_t needed = 0;
   char* text = NULL;
@@ -76,6 +95,7 @@ int main(void) {
                        &facade) == STRATA_OK);
   EXPECT(strata_alloc(facade, kDevice, (size_t)1 << 30, NULL, &pointer) ==
          STRATA_OUT_OF_MEMORY);
+  messages();
   memory(facade);
   streams(facade);
   statistics(facade);

@@ -7,6 +7,7 @@
 #include "strata/facade/flags.h"
 
 int main(int argc, char** argv) {
+  strata::RegisterFlags();
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   strata::AllocatorFacade facade(strata::OptionsFromFlags());
   constexpr std::size_t kBytes = std::size_t{1} << 20;

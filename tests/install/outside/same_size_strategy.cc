@@ -9,7 +9,7 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/hit/usage.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/factory_registry.h"
 #include "strata/strategy/pooling_strategy.h"

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "strata/tests/platform/biased_lock/own_lock.h"
+#include "strata/tests/platform/locks/own_lock.h"
+#include "strata/tests/testing/at_thread_end.h"
 
 namespace strata {
 namespace {
@@ -364,28 +366,19 @@ TEST_F(BiasedLockOwnerTest, MoreThreadsThanSlotsExcludeEachOther) {
   EXPECT_GT(owners, BiasedLockMachine::kSlots / 2);
 }
 
-// A later destructor of the thread can still lock.
+// Later calls at the end of the thread can still lock.
 TEST_F(BiasedLockOwnerTest, AThreadThatGaveItsSlotBackLocksOn) {
-  struct LocksAtEnd {
-    ~LocksAtEnd() {
-      if (lock == nullptr) return;
-      Own(*lock);
-      was_mine->store(lock->is_mine());
-      const std::lock_guard guard(*lock);
-    }
-    BiasedLock* lock = nullptr;
-    std::atomic<bool>* was_mine = nullptr;
-  };
-  std::atomic<bool> was_mine{true};
+  bool was_mine = true;
   std::thread([&] {
-    // Created before the thread's slot, so destroyed after it.
-    static thread_local LocksAtEnd at_end;
-    at_end.was_mine = &was_mine;
-    at_end.lock = &lock_;
+    AtThreadEnd([&] {
+      Own(lock_);
+      was_mine = lock_.is_mine();
+      const std::lock_guard guard(lock_);
+    });
     Own(lock_);
     EXPECT_TRUE(lock_.is_mine());
   }).join();
-  EXPECT_FALSE(was_mine.load());
+  EXPECT_FALSE(was_mine);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {

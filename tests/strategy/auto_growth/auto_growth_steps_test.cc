@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/block_counter.h"
 #include "strata/tests/testing/layers/test_place.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/allocation/diagnostics/annotation.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/tests/strategy/bfc/bfc_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"

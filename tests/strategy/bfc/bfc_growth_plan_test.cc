@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/arena/geometry.h"
 #include "strata/strategy/bfc/growth_plan.h"
 

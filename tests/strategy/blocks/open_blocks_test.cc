@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {

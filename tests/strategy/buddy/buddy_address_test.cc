@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "strata/allocation/chunks/chunk_pool.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/system/system_allocator.h"
+#include "strata/base/size.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 
 namespace strata {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"

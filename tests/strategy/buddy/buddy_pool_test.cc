@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
 #include "strata/allocation/visitor.h"
+#include "strata/base/size.h"
 #include "strata/tests/strategy/buddy/naive_best_fit_fixture.h"
 #include "strata/tests/testing/layers/live_ranges.h"
 

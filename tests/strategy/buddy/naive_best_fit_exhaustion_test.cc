@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/visitor.h"
+#include "strata/base/size.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/tests/strategy/buddy/naive_best_fit_fixture.h"

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

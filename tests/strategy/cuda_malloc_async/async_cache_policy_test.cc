@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

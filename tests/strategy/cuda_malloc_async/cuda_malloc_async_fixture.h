@@ -12,9 +12,9 @@
 
 #include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
+#include "strata/base/size.h"
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/strategy/registry.h"

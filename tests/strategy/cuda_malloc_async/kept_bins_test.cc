@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

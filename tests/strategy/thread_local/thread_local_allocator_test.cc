@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/layers/live_ranges.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/system/system_allocator.h"
+#include "strata/base/size.h"
 #include "strata/platform/locks/spin_lock.h"
 
 namespace strata {

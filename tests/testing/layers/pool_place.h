@@ -9,9 +9,9 @@
 #include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/decorators/decorator_options.h"
 #include "strata/allocation/reclaim/reclaimer.h"
-#include "strata/allocation/size.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/base/size.h"
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_platform.h"
 

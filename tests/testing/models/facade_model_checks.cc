@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/facade/options.h"
 #include "strata/tests/testing/layers/block_counter.h"
 #include "strata/tests/testing/models/facade_model.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/models/stress_settings.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/registry.h"

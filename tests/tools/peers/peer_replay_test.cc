@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/tools/command.h"
 #include "strata/tests/tools/temp_file.h"

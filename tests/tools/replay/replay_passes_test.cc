@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tests/tools/trace/trace_text.h"

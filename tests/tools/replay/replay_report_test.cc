@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/trace/trace_text.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tests/tools/trace/trace_text.h"
 #include "strata/tools/readers/rmm_log.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/bench/workloads/random.h"
 #include "strata/tools/readers/trace_reader.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/bench/workloads/random.h"
 #include "strata/tools/bench/workloads/script.h"
 

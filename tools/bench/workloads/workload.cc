@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata::peers {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/registry.h"
 
 namespace strata::peers {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
 namespace strata::peers {

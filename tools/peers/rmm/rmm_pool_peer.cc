@@ -4,7 +4,7 @@
 #include <memory>
 #include <new>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/registry.h"
 
 namespace strata::peers {

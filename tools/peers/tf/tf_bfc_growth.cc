@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/tf/tf_bfc_peer.h"
 
 namespace strata::peers {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tools/peers/registry.h"
 
 namespace strata::peers {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "strata/allocation/size.h"
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
+#include "strata/base/size.h"
 
 namespace strata {
 

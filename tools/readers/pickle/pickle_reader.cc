@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 #include "strata/tools/readers/pickle/pickle_machine.h"
 #include "strata/tools/readers/pickle/pickle_objects.h"
 #include "strata/tools/readers/pickle/pickle_opcode.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 #include "strata/tools/readers/pickle/pickle_reader.h"
 #include "strata/tools/readers/snapshot/snapshot_entries.h"
 #include "strata/tools/readers/snapshot/snapshot_fields.h"

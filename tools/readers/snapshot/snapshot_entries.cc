@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "strata/platform/quoted.h"
+#include "strata/base/quoted.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/strategy/bfc/reports/bin_summary.h"
 #include "strata/strategy/bfc/reports/memory_log.h"
 #include "strata/tests/strategy/bfc/reports/bfc_snapshot_builder.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/paddle/paddle_allocator.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/pytorch/pytorch_settings.h"
 #include "strata/tools/peers/registry.h"

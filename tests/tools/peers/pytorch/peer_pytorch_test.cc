@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/pytorch/address_table.h"
 #include "strata/tools/peers/pytorch/pytorch_peer.h"

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/rmm/rmm_pool_peer.h"
 

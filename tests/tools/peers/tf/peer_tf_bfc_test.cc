@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "strata/allocation/size.h"
+#include "strata/base/size.h"
 #include "strata/tests/tools/peers/peer_fixture.h"
 #include "strata/tools/peers/tf/tf_bfc_peer.h"
 

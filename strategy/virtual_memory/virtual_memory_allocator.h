@@ -160,9 +160,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // ranges, or because the place has room now. False: `failure` explains the
   // shortage.
   bool MayTryAgain(Effort& effort, Failure& failure) noexcept;
-  // Call it after a refusal of memory: makes the next attempt request less.
-  // False: nothing less is left to request.
-  bool AskForLess(Effort& effort) noexcept;
+  // Call it after a refusal of memory: makes the next attempt of a growth that
+  // lacks `missing` bytes request less. False: nothing less is left to request.
+  bool AskForLess(std::size_t missing, Effort& effort) noexcept;
   // Explains why a growth of `bytes` is refused. False: the place has room now.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
   // Obtains idle memory of other streams, or releases free handles of this
@@ -228,7 +228,8 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // IdlePageBytesLocked; acquires the lock.
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
-    return {blocks_.chunk_bytes(), peak_taken_bytes_};
+    return {blocks_.chunk_bytes(), peak_taken_bytes_, moved_since_peak_,
+            moves_since_peak_};
   }
   BlockChain& HolesOf(const Block& block) {
     return holes_[vmm::RangeOf(block).pool];
@@ -298,9 +299,11 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t range_count_ = 0;
   std::size_t handle_count_ = 0;
   std::size_t peak_taken_bytes_ = 0;  // Peak of taken_bytes_ at growths.
-  std::size_t credit_bytes_ = 0;      // See VmmPolicy::PrefersFree.
-  std::size_t pin_count_ = 0;         // Handles of all Pins.
-  bool was_retired_ = false;          // No chain allocates here any more.
+  std::size_t moved_since_peak_ = 0;  // Bytes; see VmmPolicy::Held.
+  std::size_t moves_since_peak_ = 0;
+  std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
+  std::size_t pin_count_ = 0;     // Handles of all Pins.
+  bool was_retired_ = false;      // No chain allocates here any more.
   bool may_lack_grants_ = false;  // Handles were pending when grants changed.
 };
 

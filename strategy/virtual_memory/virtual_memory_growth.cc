@@ -68,7 +68,10 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
         if (MayTryAgain(effort, failure)) continue;
         break;
       case Attempt::kFailed:
-        if (failure.IsExhaustion() && AskForLess(effort)) continue;
+        if (failure.IsExhaustion() &&
+            AskForLess(plan.target.missing_bytes, effort)) {
+          continue;
+        }
         break;
       case Attempt::kPlanned:
         break;
@@ -100,14 +103,15 @@ bool VirtualMemoryAllocator::MayTryAgain(Effort& effort,
   return !ExplainShortage(effort.lacks_bytes, failure);
 }
 
-bool VirtualMemoryAllocator::AskForLess(Effort& effort) noexcept {
+bool VirtualMemoryAllocator::AskForLess(std::size_t missing,
+                                        Effort& effort) noexcept {
   if (!effort.may_create) return false;
   effort.only_tails = false;
   const std::size_t room = pool().RoomBytes(device_);
   // Others may have taken the memory.
   if (++effort.refusals == 1 || room < effort.room_bytes) return true;
   effort.may_create = effort.most_handle_bytes > kPageBytes &&
-                      vmm_.HandleBytes(room) > kPageBytes;
+                      vmm_.HandleBytes(room, missing) > kPageBytes;
   effort.most_handle_bytes = kPageBytes;
   return true;
 }
@@ -207,17 +211,23 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
   if (effort.is_one_handle) return PlanHandle(own, size, effort, plan);
   *block = FindAndCarve(own, size);
   if (*block != nullptr) return Attempt::kServed;
-  peak_taken_bytes_ = std::max(peak_taken_bytes_, taken_bytes_ + size);
+  if (taken_bytes_ + size > peak_taken_bytes_) {
+    peak_taken_bytes_ = taken_bytes_ + size;
+    moved_since_peak_ = 0;
+    moves_since_peak_ = 0;
+  }
   plan.Clear();
   plan.target = FindGrowthTarget(holes_[static_cast<std::size_t>(own)], size,
                                  effort.only_tails);
   if (plan.target.range == nullptr) return Attempt::kNoAddresses;
   GrowthMeans means;
   means.budget_bytes = effort.room_bytes;
-  means.handle_bytes = own == Pool::kSmall
-                           ? kPageBytes
-                           : std::min(vmm_.HandleBytes(effort.room_bytes),
-                                      effort.most_handle_bytes);
+  means.handle_bytes =
+      own == Pool::kSmall
+          ? kPageBytes
+          : std::min(
+                vmm_.HandleBytes(effort.room_bytes, plan.target.missing_bytes),
+                effort.most_handle_bytes);
   means.quantum_bytes =
       own == Pool::kSmall
           ? kPageBytes

@@ -148,6 +148,8 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   }
   blocks_.AddMapped(block->size);
   taken_bytes_ += block->size;
+  moved_since_peak_ += plan.moved_bytes;
+  if (plan.moved_bytes != 0) ++moves_since_peak_;
   credit_bytes_ += vmm_.CreditFor(plan.moved_bytes);
   credit_bytes_ -=
       std::min(credit_bytes_, VmmPolicy::PriceOf(plan.new_bytes, held()));

@@ -15,6 +15,9 @@ namespace {
 // page.
 constexpr std::size_t kAmpleRoomBytes = std::size_t{72} << 30;
 constexpr std::size_t kMostHandleBytes = std::size_t{64} << 20;
+// About the most handles of one growth, however little room there is. Each
+// costs calls of 15 us together (H200).
+constexpr std::size_t kMostHandles = 1024;
 constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.
@@ -71,12 +74,14 @@ VmmPolicy::VmmPolicy(const VirtualMemoryOptions& options)
   }
 }
 
-std::size_t VmmPolicy::HandleBytes(std::size_t room) const {
+std::size_t VmmPolicy::HandleBytes(std::size_t room,
+                                   std::size_t missing) const {
   const double part = std::min(
       1.0, static_cast<double>(room) / static_cast<double>(kAmpleRoomBytes));
   const auto bytes = static_cast<std::size_t>(
       part * part * static_cast<double>(kMostHandleBytes));
-  return std::min(std::max(vmm::WholePages(bytes), kPageBytes),
+  return std::min(std::max({vmm::WholePages(bytes), kPageBytes,
+                            AlignUp(missing / kMostHandles, kPageBytes)}),
                   most_handle_bytes_);
 }
 
@@ -99,10 +104,19 @@ std::size_t VmmPolicy::LeastRangeBytes(std::size_t size) {
   return AlignUp(size, kPageBytes) + 2 * kPageBytes;
 }
 
+bool VmmPolicy::IsSettled(const Held& held) {
+  const std::size_t moved =
+      held.moved_bytes + held.moves * (held.reserved_bytes / kMoveDivisor);
+  return static_cast<double>(moved) >
+         kMostMoved * static_cast<double>(held.reserved_bytes);
+}
+
 bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
                             const Held& held, std::size_t credit) const {
   if (remap_ != Remap::kDial) return remap_ == Remap::kTight;
-  const Held then = {held.reserved_bytes + missing, held.peak_bytes};
+  if (IsSettled(held)) return false;
+  Held then = held;
+  then.reserved_bytes += missing;
   // With little room left, a growth creates as much as it can.
   const std::size_t least_room =
       held.reserved_bytes / (IsAmple(then) ? kAmpleRoomDivisor : 1);

@@ -23,8 +23,9 @@ class VmmPolicy {
   // Errors: std::invalid_argument that names the invalid option.
   explicit VmmPolicy(const VirtualMemoryOptions& options);
 
-  // The largest handle to create while the place can grow by `room` bytes.
-  std::size_t HandleBytes(std::size_t room) const;
+  // The largest handle to create while the place can grow by `room` bytes, for
+  // a growth that lacks `missing` bytes.
+  std::size_t HandleBytes(std::size_t room, std::size_t missing) const;
   // Fewest bytes to create at the end of a range, with handles of
   // `handle_bytes`, while `reserved` bytes are held and the place can grow by
   // `room` bytes.
@@ -47,10 +48,15 @@ class VmmPolicy {
   struct Held {
     std::size_t reserved_bytes = 0;
     std::size_t peak_bytes = 0;
+    // Since the peak rose last: bytes moved, and growths that moved some.
+    std::size_t moved_bytes = 0;
+    std::size_t moves = 0;
   };
   // Whether a growth moves free handles first. It lacks `missing` bytes, while
   // the place can grow by `room` bytes. `credit`: bytes that may be created in
-  // return for bytes moved before.
+  // return for bytes moved before. A number of --strata_vmm_remap acts as
+  // `lazy` once a stream has moved much without a new peak: its sizes repeat,
+  // so memory that is created now ends the moves.
   bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
   // Credit for moving `bytes`.
@@ -73,6 +79,12 @@ class VmmPolicy {
     return held.reserved_bytes >
            held.peak_bytes + held.peak_bytes / kAmpleDivisor;
   }
+
+  // Whether a stream has moved enough since its peak rose. Each move counts
+  // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
+  static constexpr std::size_t kMoveDivisor = 12;
+  static constexpr double kMostMoved = 0.35;
+  static bool IsSettled(const Held& held);
 
   enum class Remap : std::uint8_t { kLazy, kTight, kDial };
 

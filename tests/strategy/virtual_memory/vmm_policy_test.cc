@@ -13,17 +13,25 @@ namespace {
 
 TEST(VmmPolicyTest, HandlesShrinkWithTheRoom) {
   const VmmPolicy policy{StrategyOptions()};
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(80)), Mebibytes(64));
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(72)), Mebibytes(64));
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(36)), Mebibytes(16));
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(7)), Mebibytes(2));
-  EXPECT_EQ(policy.HandleBytes(0), Mebibytes(2));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(80), 0), Mebibytes(64));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(72), 0), Mebibytes(64));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(36), 0), Mebibytes(16));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), 0), Mebibytes(2));
+  EXPECT_EQ(policy.HandleBytes(0, 0), Mebibytes(2));
+}
+
+TEST(VmmPolicyTest, LargeGrowthsNeedFewHandlesWithoutRoom) {
+  const VmmPolicy policy{StrategyOptions()};
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(2)), Mebibytes(2));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(6)), Mebibytes(6));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(99)), Mebibytes(64));
 }
 
 TEST(VmmPolicyTest, TheOptionBoundsHandles) {
   StrategyOptions options;
   options.vmm_handle_max_bytes = Mebibytes(9);
-  EXPECT_EQ(VmmPolicy(options).HandleBytes(Gibibytes(80)), Mebibytes(8));
+  EXPECT_EQ(VmmPolicy(options).HandleBytes(Gibibytes(80), Gibibytes(64)),
+            Mebibytes(8));
 }
 
 TEST(VmmPolicyTest, AGrowthCreatesSomeMoreWhereThereIsRoom) {
@@ -90,6 +98,23 @@ TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
   // There, a quarter of the held bytes is room enough for the dial.
   EXPECT_TRUE(policy.PrefersFree(Mebibytes(2), Gibibytes(5), ample, 0));
   EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(4), ample, 0));
+}
+
+TEST(VmmPolicyTest, AStreamThatMovesOnWithoutANewPeakCreates) {
+  const VmmPolicy policy{StrategyOptions()};
+  const auto moves = [&](std::size_t moved_bytes, std::size_t moves) {
+    return policy.PrefersFree(
+        Mebibytes(2), Gibibytes(60),
+        {Gibibytes(12), Gibibytes(12), moved_bytes, moves}, 0);
+  };
+  EXPECT_TRUE(moves(0, 0));
+  EXPECT_TRUE(moves(Mebibytes(6), 3));
+  // Few large moves, or many small ones.
+  EXPECT_TRUE(moves(Gibibytes(3), 1));
+  EXPECT_FALSE(moves(Gibibytes(4), 1));
+  EXPECT_TRUE(moves(Mebibytes(8), 4));
+  EXPECT_FALSE(moves(Gibibytes(1), 4));
+  EXPECT_FALSE(moves(0, 5));
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {

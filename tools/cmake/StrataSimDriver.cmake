@@ -101,6 +101,18 @@ function(strata_sim_results headers output)
   file(CONFIGURE OUTPUT ${output} CONTENT "${content}" @ONLY)
 endfunction()
 
+# strata_sim_link_options(<target> <exports>): the names in the file are the only exports. No
+# symbol may be undefined, except those of a sanitizer, which are in the program. Functions that
+# are not implemented take any arguments, so calls do not have their types.
+function(strata_sim_link_options target exports)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)
+  if(NOT STRATA_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  elseif(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE -fno-sanitize=function)
+  endif()
+endfunction()
+
 # strata_sim_driver(): the library.
 function(strata_sim_driver)
   set(folder ${PROJECT_SOURCE_DIR}/platform/simdriver)
@@ -122,9 +134,7 @@ function(strata_sim_driver)
   # For the types of older versions of functions.
   target_compile_definitions(strata_sim_driver PRIVATE __CUDA_API_VERSION_INTERNAL)
   target_link_libraries(strata_sim_driver PRIVATE strata_platform_api strata_sim_parts)
-  target_link_options(
-    strata_sim_driver PRIVATE -Wl,--version-script=${folder}/exports.map -Wl,--no-undefined
-                              -Wl,--gc-sections)
+  strata_sim_link_options(strata_sim_driver ${folder}/exports.map)
   set_target_properties(
     strata_sim_driver
     PROPERTIES OUTPUT_NAME cuda SOVERSION 1 UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden
@@ -193,8 +203,7 @@ function(strata_sim_runtime)
   target_include_directories(strata_sim_runtime PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_include_directories(strata_sim_runtime SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(strata_sim_runtime PRIVATE strata_platform_api strata_sim_driver)
-  target_link_options(strata_sim_runtime PRIVATE -Wl,--version-script=${folder}/exports.map
-                      -Wl,--no-undefined -Wl,--gc-sections)
+  strata_sim_link_options(strata_sim_runtime ${folder}/exports.map)
   set_target_properties(
     strata_sim_runtime
     PROPERTIES OUTPUT_NAME cudart SOVERSION 13 UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden

@@ -87,10 +87,12 @@ std::shared_ptr<Platform> MakeFaultingCudaPlatform() {
   return std::make_shared<FaultingCudaPlatform>(driver);
 }
 
-const bool g_faulting_cuda_is_set = [] {
+bool SetFaultingCuda() {
   g_make_faulting_cuda = &MakeFaultingCudaPlatform;
   return true;
-}();
+}
+
+[[maybe_unused]] const bool kFaultingCudaIsSet = SetFaultingCuda();
 
 }  // namespace
 }  // namespace strata

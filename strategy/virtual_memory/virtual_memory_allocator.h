@@ -160,9 +160,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // ranges, or because the place has room now. False: `failure` explains the
   // shortage.
   bool MayTryAgain(Effort& effort, Failure& failure) noexcept;
-  // Call it after a refusal of memory: makes the next attempt of a growth that
-  // lacks `missing` bytes request less. False: nothing less is left to request.
-  bool AskForLess(std::size_t missing, Effort& effort) noexcept;
+  // Call it after a refusal of the memory of `plan`: makes the next attempt
+  // request less. False: nothing less is left to request.
+  bool AskForLess(const GrowthPlan& plan, Effort& effort) noexcept;
   // Explains why a growth of `bytes` is refused. False: the place has room now.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
   // Obtains idle memory of other streams, or releases free handles of this

@@ -68,10 +68,7 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
         if (MayTryAgain(effort, failure)) continue;
         break;
       case Attempt::kFailed:
-        if (failure.IsExhaustion() &&
-            AskForLess(plan.target.missing_bytes, effort)) {
-          continue;
-        }
+        if (failure.IsExhaustion() && AskForLess(plan, effort)) continue;
         break;
       case Attempt::kPlanned:
         break;
@@ -103,15 +100,16 @@ bool VirtualMemoryAllocator::MayTryAgain(Effort& effort,
   return !ExplainShortage(effort.lacks_bytes, failure);
 }
 
-bool VirtualMemoryAllocator::AskForLess(std::size_t missing,
+bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
                                         Effort& effort) noexcept {
   if (!effort.may_create) return false;
   effort.only_tails = false;
   const std::size_t room = pool().RoomBytes(device_);
   // Others may have taken the memory.
   if (++effort.refusals == 1 || room < effort.room_bytes) return true;
-  effort.may_create = effort.most_handle_bytes > kPageBytes &&
-                      vmm_.HandleBytes(room, missing) > kPageBytes;
+  effort.may_create =
+      effort.most_handle_bytes > kPageBytes &&
+      vmm_.HandleBytes(room, plan.target.missing_bytes) > kPageBytes;
   effort.most_handle_bytes = kPageBytes;
   return true;
 }

@@ -79,7 +79,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   ASSERT_NE(hits, nullptr);
   Block* block = nullptr;
   {
-    const ChainLock::Guard guard(*hits->hit_lock());
+    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
     block = hits->Take(300);
     block->requested = 300;
     stat.CountHit(*block);
@@ -90,7 +90,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   EXPECT_EQ(stat.stats().in_use_bytes, 1512U);
   EXPECT_EQ(meter_->in_use_bytes(), 1512U);
   {
-    const ChainLock::Guard guard(*hits->hit_lock());
+    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
     stat.CountGiven(*block);
     hits->Give(block);
   }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "strata/base/log.h"
-#include "strata/facade/strata.h"
+#include "strata/bindings/c/strata.h"
 
 namespace strata {
 namespace {

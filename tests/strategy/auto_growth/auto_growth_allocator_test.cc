@@ -308,7 +308,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   HitPath* hits = chain_->hit_path();
   ASSERT_NE(hits, nullptr);
   const auto take = [hits](std::size_t bytes) {
-    const ChainLock::Guard guard(*hits->hit_lock());
+    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
     return hits->Take(bytes);
   };
   EXPECT_EQ(take(1000), nullptr);
@@ -320,7 +320,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   EXPECT_EQ(take(Mebibytes(1)), nullptr);
   EXPECT_EQ(take(SIZE_MAX), nullptr);
   {
-    const ChainLock::Guard guard(*hits->hit_lock());
+    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
     hits->Give(block);
   }
   EXPECT_EQ(stats().in_use_bytes, 0U);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -58,14 +59,14 @@ TEST_F(CudaMallocAsyncBinsTest, TheHitPathFindsThem) {
   ASSERT_NE(path, nullptr);
   Block* block = nullptr;
   {
-    const ChainLock::Guard guard(*path->hit_lock());
+    const std::lock_guard<ChainLock> guard(*path->hit_lock());
     block = path->Take(700);
   }
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(block->size, 1024U);
   EXPECT_EQ(chain->stats().requested_bytes, 700U);
   {
-    const ChainLock::Guard guard(*path->hit_lock());
+    const std::lock_guard<ChainLock> guard(*path->hit_lock());
     EXPECT_TRUE(path->Give(block));
   }
   EXPECT_EQ(chain->stats().requested_bytes, 0U);
@@ -205,7 +206,7 @@ TEST_F(CudaMallocAsyncBinsTest, OnlyWhoKeepsSuchABinIsDisturbed) {
   other->Allocate(1024).reset();
   AllocationPtr larger;
   {
-    const ChainLock::Guard guard(*other->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*other->hit_path()->hit_lock());
     std::thread([&] { larger = chain->Allocate(Mebibytes(8)); }).join();
   }
   EXPECT_NE(larger, nullptr);
@@ -217,7 +218,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhoIsBusyIsNotWaitedFor) {
   other->Allocate(Mebibytes(4)).reset();
   AllocationPtr block;
   {
-    const ChainLock::Guard guard(*other->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*other->hit_path()->hit_lock());
     std::thread([&] { block = chain->Allocate(Mebibytes(4)); }).join();
   }
   EXPECT_NE(block, nullptr);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +29,7 @@ TEST_F(StreamViewHitsTest, AStreamAloneHasAHitPath) {
   ASSERT_NE(path, nullptr);
   const std::uint64_t calls = place_.DeviceCalls();
   {
-    const ChainLock::Guard guard(*path->hit_lock());
+    const std::lock_guard<ChainLock> guard(*path->hit_lock());
     Block* const block = path->Take(4000);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->requested, 4000U);
@@ -44,7 +45,7 @@ TEST_F(StreamViewHitsTest, AStreamAloneHasAHitPath) {
 TEST_F(StreamViewHitsTest, TheFirstRequestOfAStreamIsNoHit) {
   a_->Allocate(4096).reset();
   HitPath* const path = b_->hit_path();
-  const ChainLock::Guard guard(*path->hit_lock());
+  const std::lock_guard<ChainLock> guard(*path->hit_lock());
   EXPECT_EQ(path->Take(4096), nullptr);
 }
 
@@ -53,7 +54,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamWaitsForWhatAHitGave) {
   const void* const data = block->data;
   Work(*a_);
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   const AllocationPtr other = b_->Allocate(4096);
@@ -69,14 +70,14 @@ TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
   Work(*a_);
   const std::uint64_t calls = place_.DeviceCalls();
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   EXPECT_TRUE(place_.frees()->any());
   EXPECT_EQ(a_->stats().live_allocations(), 0U);
   EXPECT_NE(b_->Allocate(4096)->data(), data);
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     Block* const again = a_->hit_path()->Take(4000);
     ASSERT_EQ(again, block);
     EXPECT_EQ(again->requested, 4000U);
@@ -96,7 +97,7 @@ TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStream) {
   std::promise<void> is_held;
   std::promise<void> is_over;
   std::thread holder([&] {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     is_held.set_value();
     is_over.get_future().wait();
   });
@@ -147,7 +148,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   const void* const data = block->data;
   Work(*a_);
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   const AllocationPtr other = b_->Allocate(Mebibytes(20));
@@ -171,7 +172,7 @@ TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
     bool is_given = false;
     {
       const std::uint64_t calls = place_.DeviceCalls();
-      const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+      const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
       is_given = a_->hit_path()->Give(block);
       EXPECT_EQ(place_.DeviceCalls(), calls);
     }
@@ -188,7 +189,7 @@ TEST_F(StreamViewHitsTest, WhileCapturesAreAnnouncedEveryCallWalks) {
   UseBoth();
   place_.timelines()->gate().Announce();
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     EXPECT_EQ(a_->hit_path()->Take(4096), nullptr);
     EXPECT_FALSE(a_->hit_path()->Give(block));
   }
@@ -203,7 +204,7 @@ TEST_F(StreamViewHitsTest, NoHitParksOnceTheFacadeHasLetGo) {
   Block* const block = a_->Allocate(4096).release()->block();
   place_.frees()->Close();
   {
-    const ChainLock::Guard guard(*a_->hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*a_->hit_path()->hit_lock());
     EXPECT_FALSE(a_->hit_path()->Give(block));
   }
   a_->DoFree(block->allocation());
@@ -221,7 +222,7 @@ TEST_F(StreamViewHitsTest, AHitDoesNotOvertakeAStreamThatIsGone) {
   block.reset();
   a.reset();
   const auto hit = [&b] {
-    const ChainLock::Guard guard(*b.hit_path()->hit_lock());
+    const std::lock_guard<ChainLock> guard(*b.hit_path()->hit_lock());
     return b.hit_path()->Take(4096);
   };
   EXPECT_EQ(hit(), nullptr);
@@ -260,13 +261,13 @@ TEST_P(StreamViewThreadsTest, HitsAndOtherStreamsShareTheStrategy) {
     while (!stop) {
       std::vector<Block*> taken;
       for (int i = 0; i < 8; ++i) {
-        const ChainLock::Guard guard(*path.hit_lock());
+        const std::lock_guard<ChainLock> guard(*path.hit_lock());
         if (Block* const block = path.Take(kBytes)) taken.push_back(block);
       }
       for (Block* const block : taken) {
         bool is_given = false;
         {
-          const ChainLock::Guard guard(*path.hit_lock());
+          const std::lock_guard<ChainLock> guard(*path.hit_lock());
           is_given = path.Give(block);
         }
         if (!is_given) a->DoFree(block->allocation());

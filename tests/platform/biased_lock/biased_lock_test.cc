@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "strata/tests/platform/biased_lock/own_lock.h"
-#include "strata/tests/platform/locks/own_lock.h"
 #include "strata/tests/testing/at_thread_end.h"
 
 namespace strata {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/pages.h"
 
 namespace strata {

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/base/size.h"
-#include "strata/strategy/strategy_options.h"
 #include "strata/strategy/virtual_memory/options.h"
 
 namespace strata {
@@ -83,7 +81,7 @@ class VmmPolicy {
   // Whether a stream has moved enough since its peak rose. Each move counts
   // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
   static constexpr std::size_t kMoveDivisor = 12;
-  static constexpr double kMostMoved = 0.35;
+  static constexpr double kMostMoved = 0.3;
   static bool IsSettled(const Held& held);
 
   enum class Remap : std::uint8_t { kLazy, kTight, kDial };

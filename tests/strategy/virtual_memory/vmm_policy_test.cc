@@ -108,13 +108,12 @@ TEST(VmmPolicyTest, AStreamThatMovesOnWithoutANewPeakCreates) {
         {Gibibytes(12), Gibibytes(12), moved_bytes, moves}, 0);
   };
   EXPECT_TRUE(moves(0, 0));
-  EXPECT_TRUE(moves(Mebibytes(6), 3));
   // Few large moves, or many small ones.
-  EXPECT_TRUE(moves(Gibibytes(3), 1));
-  EXPECT_FALSE(moves(Gibibytes(4), 1));
-  EXPECT_TRUE(moves(Mebibytes(8), 4));
-  EXPECT_FALSE(moves(Gibibytes(1), 4));
-  EXPECT_FALSE(moves(0, 5));
+  EXPECT_TRUE(moves(Gibibytes(2), 1));
+  EXPECT_FALSE(moves(Gibibytes(3), 1));
+  EXPECT_TRUE(moves(Mebibytes(8), 3));
+  EXPECT_FALSE(moves(Gibibytes(1), 3));
+  EXPECT_FALSE(moves(Mebibytes(8), 4));
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {

@@ -26,7 +26,9 @@ constexpr std::uint64_t BytesOfDefault(const char* text) {
 
 }  // namespace strata
 
-// A field for a row of an options.def.
+// Expands a row of an options.def to a member.
+// `#define STRATA_OWN_OPTION STRATA_OPTION_FIELD` before the include, inside a
+// struct.
 #define STRATA_OPTION_FIELD(Type, name, member, default_value, help) \
   STRATA_OPTION_FIELD_##Type(member, default_value)
 #define STRATA_OPTION_FIELD_Bool(member, value) bool member = value;

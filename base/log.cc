@@ -17,8 +17,13 @@
 namespace strata {
 namespace {
 
-// The thread executes the callback.
-thread_local constinit bool t_is_inside = false;
+struct Target {
+  LogCallback callback;
+  int running = 0;  // threads that execute it; guarded by Redirection::mutex_
+};
+
+// The target of the callback that the thread executes, or null.
+thread_local constinit const Target* t_inside = nullptr;
 
 // The callback, and the number of threads that execute it.
 class Redirection {
@@ -41,31 +46,24 @@ class Redirection {
     target_.swap(next);
     // `next` is the previous target.
     if (next == nullptr) return;
-    const int own = t_is_inside ? 1 : 0;
-    idle_.wait(lock, [&] { return next->running <= own; });
+    idle_.wait(lock, [&] { return next->running <= OwnRunning(*next); });
     lock.unlock();
   }
 
   // Returns false if there is no callback for this thread.
   bool Pass(const LogEntry& entry) noexcept {
-    if (t_is_inside) return false;
-    const std::shared_ptr<Target> target = Enter();
+    if (t_inside != nullptr) return false;
+    std::shared_ptr<Target> target = Enter();
     if (target == nullptr) return false;
-    t_is_inside = true;
+    t_inside = target.get();
     target->callback(entry);
-    t_is_inside = false;
-    const std::lock_guard<std::mutex> guard(mutex_);
-    --target->running;
-    idle_.notify_all();
+    t_inside = nullptr;
+    const std::unique_lock<std::mutex> lock(mutex_);
+    Leave(target);
     return true;
   }
 
  private:
-  struct Target {
-    LogCallback callback;
-    int running = 0;  // threads that execute it; guarded by mutex_
-  };
-
   Redirection() : fork_lock_(mutex_, [] { Instance().KeepOwnThread(); }) {}
 
   std::shared_ptr<Target> Enter() noexcept {
@@ -73,9 +71,22 @@ class Redirection {
     if (target_ != nullptr) ++target_->running;
     return target_;
   }
+  // Ends an Enter(), with mutex_ held. Set() destroys the callback that it
+  // replaces, so the reference is released before Set() can continue. If the
+  // callback replaced itself, the reference is the last one and stays: a
+  // destructor may log, and so needs mutex_.
+  void Leave(std::shared_ptr<Target>& target) noexcept {
+    --target->running;
+    if (target.use_count() > 1) target.reset();
+    idle_.notify_all();
+  }
+  // Number of executions of `target` by the calling thread.
+  static int OwnRunning(const Target& target) noexcept {
+    return t_inside == &target ? 1 : 0;
+  }
   // A forked child has no other threads.
   void KeepOwnThread() noexcept {
-    if (target_ != nullptr) target_->running = t_is_inside ? 1 : 0;
+    if (target_ != nullptr) target_->running = OwnRunning(*target_);
   }
 
   std::mutex mutex_;

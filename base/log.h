@@ -32,11 +32,10 @@ using LogCallback = std::function<void(const LogEntry&)>;
 // Model: glog's levels do not apply to a callback, except --v: messages of a
 //   level above it are not made. A message that the callback causes goes to
 //   glog. The process ends after the callback for a kFatal message returns.
-//   After the call no other thread executes the previous callback.
-// Errors: std::bad_alloc; then nothing has changed. The callback must not
-// throw. Threads: any thread, also from inside the callback. Several threads
-// may
-//   execute the callback at the same time. It may call the library.
+//   After the call no other thread executes or destroys the previous callback.
+// Errors: std::bad_alloc; then nothing has changed.
+// Threads: any thread, also inside the callback. Several threads may execute
+//   the callback at once. It must not throw. It may call the library.
 void SetLogCallback(LogCallback callback);
 
 // True if messages of STRATA_VLOG(level) are made: if glog's --v is at least

@@ -1,7 +1,6 @@
 #ifndef STRATA_BASE_RECORDING_FILE_H_
 #define STRATA_BASE_RECORDING_FILE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>

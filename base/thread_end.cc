@@ -12,7 +12,7 @@ namespace strata {
 
 static_assert(std::is_trivially_destructible_v<ThreadEnd>);
 
-// The key whose destructor the C library calls at the end of a thread.
+// The C library calls the destructor of this key at the end of a thread.
 class ThreadEnd::Key {
  public:
   // The destructor runs when the library is unloaded, or the process ends.

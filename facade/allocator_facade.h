@@ -308,13 +308,13 @@ class AllocatorFacade {
 
   // The statistics of all streams of a place: sums, the free memory of their
   // strategies, and the memory held from the system. The largest free block is
-  // the largest of one strategy. Memory of a shared strategy that a stream
-  // parks and reuses counts as neither hit nor miss. The peak in use is exact
-  // with strata_exact_peak, and as long as only one stream was used. Otherwise
-  // it may be a bound (Stats::peak_in_use_is_bound): the sum of the streams'
-  // peaks, or the peak of the reserved bytes if that is less. The call reads
-  // one stream after another. Memory that changes streams meanwhile may be
-  // counted in both streams, or in neither.
+  // the largest of one strategy. A block of a shared strategy that its stream
+  // freed and takes back at once (BusyFrees) counts as neither hit nor miss.
+  // The peak in use is exact with strata_exact_peak, and as long as only one
+  // stream was used. Otherwise it may be a bound (Stats::peak_in_use_is_bound):
+  // the sum of the streams' peaks, or the peak of the reserved bytes if that is
+  // less. The call reads one stream after another. Memory that changes streams
+  // meanwhile may be counted in both streams, or in neither.
   Stats GetStats(Place place);
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);

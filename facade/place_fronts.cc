@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <new>
 #include <set>
-#include <utility>
 
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/chains/front.h"

@@ -244,7 +244,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       const std::lock_guard<std::mutex> guard(fronts_mutex_);
       Front* front = MakeFront(Stream());
       Front& old = DefaultFront();
-      by_uid_->Insert(place_, kLegacyStreamUid, front);
+      InsertOrDrop(kLegacyStreamUid, front);
       default_front_.store(front);
       by_uid_->ChangeVersion();
       old.Drop();
@@ -337,18 +337,22 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
     front = by_uid_->FindLocked(place_, uid);
     if (front != nullptr) return *front;
     front = MakeFront(stream);
-    try {
-      by_uid_->Insert(place_, uid, front);
-    } catch (...) {
-      front->Drop();
-      throw;
-    }
+    InsertOrDrop(uid, front);
     if (default_front_.load() == nullptr) default_front_.store(front);
   }
   // Without the lock: a log sink may allocate.
   STRATA_VLOG(1) << "chain built for " << ToString(place_) << ", stream "
                  << stream.uid;
   return *front;
+}
+
+void PlaceState::InsertOrDrop(std::uint64_t uid, Front* front) {
+  try {
+    by_uid_->Insert(place_, uid, front);
+  } catch (...) {
+    front->Drop();
+    throw;
+  }
 }
 
 Front* PlaceState::TakeOut(Stream stream) {
@@ -379,7 +383,7 @@ void PlaceState::Close() noexcept {
   for (const auto& callback : callbacks) {
     if (const auto source = callback.lock()) source->Drop();
   }
-  // Memory whose streams have completed returns to the system now; the rest
+  // Memory of streams that have completed returns to the system now; the rest
   // with the last free.
   context_.frees->Close();
   by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });

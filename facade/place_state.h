@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +21,6 @@
 #include "strata/allocation/stats.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/base/clock.h"
 #include "strata/base/function_ref.h"
 #include "strata/facade/chains/chain_home.h"
 #include "strata/facade/idle_neighbour.h"
@@ -213,6 +211,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // thread.
   void WatchIfOwn(const Stream& stream) const;
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
+  // Adds `front`, which is new, to the table. Drops it if there is no memory
+  // for that. Hold fronts_mutex_.
+  void InsertOrDrop(std::uint64_t uid, Front* front);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
   ChainServices ServicesOf() noexcept;

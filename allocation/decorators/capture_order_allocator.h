@@ -32,7 +32,7 @@ bool CaptureFrontier(Device& device, const Stream& stream,
                      bool* unknown = nullptr) noexcept;
 
 // Orders the reuse of memory inside captures. This layer of a graph pool's
-// chain replaces StreamSafe, which other chains have.
+// chain replaces the StreamSafeAllocator of other chains.
 //
 // Model: the chain serves one stream. A block that only this stream used may be
 //   reused at once. A block recorded for other capturing streams is reused when

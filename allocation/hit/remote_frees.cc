@@ -7,7 +7,7 @@
 namespace strata {
 
 bool RemoteFrees::Leave(Block& block) noexcept {
-  const std::lock_guard<BiasedLock> guard(leaving_);
+  const std::lock_guard<SpinLock> guard(leaving_);
   if (!is_open_) return false;
   const Count left = left_.load(std::memory_order_relaxed);
   if (Between(seen_taken_, left) == kMost) {
@@ -22,12 +22,12 @@ bool RemoteFrees::Leave(Block& block) noexcept {
 }
 
 void RemoteFrees::Open() noexcept {
-  const std::lock_guard<BiasedLock> guard(leaving_);
+  const std::lock_guard<SpinLock> guard(leaving_);
   is_open_ = true;
 }
 
 void RemoteFrees::Close() noexcept {
-  const std::lock_guard<BiasedLock> guard(leaving_);
+  const std::lock_guard<SpinLock> guard(leaving_);
   is_open_ = false;
 }
 

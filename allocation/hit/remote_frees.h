@@ -8,7 +8,7 @@
 #include <span>
 
 #include "strata/allocation/allocation.h"
-#include "strata/platform/biased_lock/biased_lock.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 
@@ -30,18 +30,18 @@ class FreeTaker {
 // A queue of blocks that threads freed without the lock of their chain. The
 // holder of the lock takes them in.
 //
-// Model: a FIFO ring of pointers. Threads that leave blocks share a lock, which
-//   one of them may own. The thread that takes blocks in holds the lock of the
-//   chain. Neither side writes a cache line that the other side writes for each
-//   block, except the line of the block itself. So a block that a data loader
-//   frees moves between cores twice, and no other line does. The queue is
-//   closed at first; a closed queue accepts no block.
+// Model: a FIFO ring of pointers. Threads that leave blocks share a lock. No
+//   thread owns it: Open() and Close() acquire it with the lock of the chain
+//   held, and must not remove an owner there. The thread that takes blocks in
+//   holds the lock of the chain. Neither side writes a cache line that the
+//   other side writes for each block, except the line of the block itself. So a
+//   block that a data loader frees moves between cores twice, and no other line
+//   does. The queue is closed at first; a closed queue accepts no block.
 // Threads: Leave(): any thread. After leaving a block, a thread must not touch
 //   this object again, because the chain may end with the last free. Close()
 //   waits for threads in Leave(). The other functions need the lock of the
 //   chain.
-// Cost: Leave(): the lock, without an atomic operation for its owner. 768
-//   bytes.
+// Cost: Leave(): one spin lock. 768 bytes.
 // Source: hotpath.md §5, §7 (pointer magazines). The magazine belongs to the
 //   stream instead of the thread, so that no block is stranded when a thread
 //   ends.
@@ -49,10 +49,8 @@ class RemoteFrees {
  public:
   static constexpr std::size_t kMost = 64;
 
-  // `taker` must outlive this object. If `may_bias`, a thread that leaves
-  // blocks may own the lock for it.
-  RemoteFrees(FreeTaker& taker, bool may_bias)
-      : leaving_(may_bias), taker_(taker) {}
+  // `taker` must outlive this object.
+  explicit RemoteFrees(FreeTaker& taker) : taker_(taker) {}
   RemoteFrees(const RemoteFrees&) = delete;
   RemoteFrees& operator=(const RemoteFrees&) = delete;
 
@@ -84,7 +82,7 @@ class RemoteFrees {
 
   // Two cache lines each, because processors fetch them in pairs. Members of
   // the side that leaves blocks:
-  alignas(128) BiasedLock leaving_;
+  alignas(128) SpinLock leaving_;
   bool is_open_ = false;  // guarded by leaving_
   Count seen_taken_ = 0;  // taken_ at its last load; guarded by leaving_
   // blocks left so far; written with leaving_ held

@@ -26,8 +26,7 @@ namespace strata {
 //   end of a thread may affect waiters of several places. It is acquired only
 //   when a request waits, and when threads and places are added or removed.
 // Cost: the first Count() of a thread at a place, and its end: one lock.
-// Block():
-//   a pass over the counted threads.
+//   Block(): a pass over the counted threads.
 class ThreadCensus {
  public:
   struct Entry;  // a counted thread

@@ -32,7 +32,7 @@ struct ChainServices {
 struct ChainListing {
   std::size_t position = 0;
   std::uint64_t number = 0;  // larger than the number of any earlier chain
-  // Uids of streams of whose end the chain is notified.
+  // Uids of streams; the chain is notified of their end.
   std::unordered_set<std::uint64_t> heeds;
   // One of `heeds`, or 0. Readable without the place's lock.
   std::atomic<std::uint64_t> heeded{0};

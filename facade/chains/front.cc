@@ -12,7 +12,7 @@ Front::Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
       hit_alignment_(underlying()->natural_alignment()),
       takes_remote_frees_(hit_path_ != nullptr && hit_path_->takes_all() &&
                           hit_path_->hit_lock() != nullptr),
-      remote_frees_(*this, services.biased_lock) {
+      remote_frees_(*this) {
   Front::set_debug_fill(services.debug_fill);
   set_allocation_log(services.allocation_log);
 }
@@ -24,7 +24,8 @@ void Front::set_debug_fill(const DebugFill* fill) {
                         !is_orphan() &&
                         (stat_ == nullptr || stat_->counts_plainly());
   hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
-  if (is_plain) {
+  // Not while requests wait for memory: a queued free notifies no request.
+  if (MayHitPlainly(hit_)) {
     OpenToFrees();
   } else {
     hit_.lock.Close();

@@ -92,8 +92,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   static bool MayHitPlainly(const HitState& hit) noexcept {
     return hit.attention->load(std::memory_order_relaxed) == 0;
   }
-  // FreeTaker. Does not notify waiting requests: they have called EndWaiting
-  // since.
+  // FreeTaker. Does not notify waiting requests: a request that waits closed
+  // the remote frees with EndWaiting before it searched.
   void TakeIn(std::span<Block* const> blocks) noexcept override;
 
   const std::size_t hit_alignment_;

@@ -54,13 +54,19 @@ class Setter {
       }
     }
     for (const std::string& name : unknown_) {
-      if (IsOneOf(name, tolerated_)) continue;
+      if (IsTolerated(name)) continue;
       Complain("unknown command line flag '" + name + "'");
     }
     return std::move(result_);
   }
 
  private:
+  // As gflags, which also accepts --noNAME.
+  bool IsTolerated(const std::string& name) const {
+    return IsOneOf(name, tolerated_) ||
+           (name.starts_with("no") && IsOneOf(name.substr(2), tolerated_));
+  }
+
   void Complain(std::string error) {
     result_.errors.push_back(std::move(error));
   }

@@ -2,7 +2,6 @@
 
 #include <gflags/gflags.h>
 
-#include <cstdint>
 #include <mutex>
 #include <set>
 #include <stdexcept>

@@ -18,11 +18,11 @@ namespace strata {
 //   Enter: the owner enters with plain stores. It stores the lock in its slot,
 //   then checks that it is still the owner.
 //
-//   Remove: any other thread acquires the lock word. If there is an owner, it
-//   removes the owner, runs a barrier in all threads, and waits until the slot
-//   of the former owner does not name the lock. After the barrier the former
-//   owner either has seen that it is not the owner, or its store to the slot is
-//   visible.
+//   Remove: any other thread acquires the lock word. If there is an owner, the
+//   thread removes it and runs a barrier in all threads. Then it waits until
+//   the slot of the former owner does not name the lock. After the barrier the
+//   former owner either has seen that it is not the owner, or its store to the
+//   slot is visible.
 //
 //   Become owner: only a thread itself makes itself the owner, while it holds
 //   the lock word. So an owner that is read again was the owner all the time. A

@@ -18,8 +18,8 @@
 
 namespace strata {
 
-// Options of a BfcAllocator. Flags with the prefix bfc_ in facade/options.def
-// set them; rules are those of tf_bfc.md.
+// Options of a BfcAllocator. The flags of options.def set them (BfcFlags). The
+// numbers name rules of tf_bfc.md.
 struct BfcOptions {
   // False: one region takes the whole limit, at the first allocation.
   bool allow_growth = true;

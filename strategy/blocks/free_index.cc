@@ -4,15 +4,6 @@
 
 namespace strata {
 
-Block* FreeIndex::FindExact(std::size_t bytes) const {
-  const unsigned own_class = SizeClasses::Of(bytes);
-  if (own_class >= SizeClasses::kCount || heads_[own_class] == nullptr) {
-    return nullptr;
-  }
-  Block* best = BestOf(own_class, bytes);
-  return best != nullptr && best->size == bytes ? best : nullptr;
-}
-
 std::size_t FreeIndex::LargestBytes() const {
   if (empty()) return 0;
   std::size_t largest = 0;

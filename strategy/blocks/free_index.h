@@ -40,9 +40,6 @@ class FreeIndex {
   // index; null if there is none. O(blocks of at least that size).
   template <class Predicate>
   Block* FindBest(std::size_t bytes, Predicate is_fit) const;
-  // A block of exactly `bytes`, still in the index; null if there is none among
-  // the first kProbes of its class.
-  Block* FindExact(std::size_t bytes) const;
 
   // Whether `a` is smaller, or of equal size at a lower address.
   static bool IsBetter(const Block* a, const Block* b) {

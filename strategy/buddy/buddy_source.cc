@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "strata/base/size.h"
 #include "strata/base/store_max.h"
 
 namespace strata {

@@ -15,8 +15,8 @@
 
 namespace strata {
 
-// Base of the strategies over BuddyPools: rounding, huge blocks, idle chunks of
-// all pools, statistics. A subclass selects the pool for a call.
+// Base of the strategies over BuddyPool objects: rounding, huge blocks, idle
+// chunks of all pools, statistics. A subclass selects the pool for a call.
 //
 // Model: a request of more than BuddySource::max_block_bytes() is a huge block.
 //   The system allocates it; it is counted, and freed to the system when it is

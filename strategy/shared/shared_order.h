@@ -15,8 +15,8 @@
 
 namespace strata {
 
-// The streams whose chains share one strategy, as one ChainStream for that
-// strategy. A wait for it waits for all of them.
+// The streams that share one strategy, as one ChainStream for it. A wait for it
+// waits for all of them.
 //
 // Model: stream A may free a block to the strategy while work of A still uses
 //   it. Before stream B allocates from the strategy, B is made to wait for A on

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdio>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace strata {
@@ -110,6 +112,18 @@ TEST_F(LogTest, ACallbackMayReplaceItself) {
   EXPECT_THAT(messages_, ElementsAre("second"));
 }
 
+// A destructor of a callback may log. Then no lock of the log is held.
+TEST_F(LogTest, ACallbackThatReplacesItselfIsDestroyedAfterwards) {
+  {
+    std::shared_ptr<void> own(nullptr,
+                              [](void*) { STRATA_LOG(Info) << "own"; });
+    SetLogCallback(
+        [this, own = std::move(own)](const LogEntry&) { Redirect(); });
+  }
+  STRATA_LOG(Info) << "first";
+  EXPECT_THAT(messages_, ElementsAre("own"));
+}
+
 TEST_F(LogTest, NoThreadExecutesTheCallbackAfterItIsReplaced) {
   std::latch inside(1);
   std::latch may_end(1);
@@ -133,6 +147,34 @@ TEST_F(LogTest, NoThreadExecutesTheCallbackAfterItIsReplaced) {
   logger.join();
 }
 
+// A thread inside one callback is not inside the next one.
+TEST_F(LogTest, ACallbackWaitsForThreadsInTheOneThatReplacedIt) {
+  std::latch inside(1);
+  std::latch may_end(1);
+  std::atomic<bool> has_ended{false};
+  std::atomic<int> first{0};
+  SetLogCallback([&](const LogEntry&) {
+    ++first;
+    SetLogCallback([&](const LogEntry&) {
+      inside.count_down();
+      may_end.wait();
+      has_ended = true;
+    });
+    std::thread logger([] { STRATA_LOG(Info) << "slow"; });
+    inside.wait();
+    std::thread releaser([&] {
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      may_end.count_down();
+    });
+    SetLogCallback(nullptr);
+    EXPECT_TRUE(has_ended);
+    releaser.join();
+    logger.join();
+  });
+  STRATA_LOG(Info) << "first";
+  EXPECT_EQ(first, 1);
+}
+
 TEST_F(LogTest, ThreadsLogWhileTheCallbackChanges) {
   std::atomic<bool> is_over{false};
   std::atomic<int> late{0};
@@ -145,9 +187,11 @@ TEST_F(LogTest, ThreadsLogWhileTheCallbackChanges) {
   }
   for (int i = 0; i < 200; ++i) {
     std::atomic<bool> is_mine{true};
-    SetLogCallback([&](const LogEntry&) { late += is_mine ? 0 : 1; });
+    const auto token = std::make_shared<int>();
+    SetLogCallback([&, token](const LogEntry&) { late += is_mine ? 0 : 1; });
     SetLogCallback([](const LogEntry&) {});
     is_mine = false;
+    EXPECT_EQ(token.use_count(), 1);  // the callback is destroyed
   }
   is_over = true;
   for (std::thread& thread : threads) thread.join();

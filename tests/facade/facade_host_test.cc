@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/devices/fake_host.h"
+#include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 namespace {
@@ -447,6 +449,32 @@ TEST_F(FacadeHostTest, CallbacksStayWhenAVisitorChangesTheStrategy) {
   facade().AddVisitor(HostPlace(), [](Place, void*, std::size_t, int) {});
   EXPECT_THROW(facade().Alloc(HostPlace(), Mebibytes(2)), OutOfMemory);
   EXPECT_EQ(asked, 1);
+}
+
+TEST_F(FacadeHostTest, AVisitorThatCannotBeAddedChangesNothing) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  facade_.reset();
+  const auto users = platform_.use_count();
+  bool is_added = false;
+  std::uint64_t fault = 0;
+  while (!is_added) {
+    SCOPED_TRACE("call " + std::to_string(++fault));
+    Build("");
+    {
+      const HeapFailure failure(fault);
+      try {
+        facade().AddVisitor(HostPlace(), [](Place, void*, std::size_t, int) {});
+      } catch (const std::bad_alloc&) {
+      }
+      is_added = failure.calls() < fault;
+    }
+    EXPECT_THAT(facade().Layers(HostPlace()),
+                Contains(is_added ? "pool" : "direct"));
+    EXPECT_NE(facade().Alloc(HostPlace(), 1000), nullptr);
+    facade_.reset();
+    EXPECT_EQ(platform_.use_count(), users);  // no chain remains
+  }
+  EXPECT_GT(fault, 10U);
 }
 
 // "Visitors must be added before creation".

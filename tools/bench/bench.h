@@ -26,8 +26,8 @@ struct BenchPlan {
   std::vector<BenchWorkload> workloads;
   std::vector<BenchAllocator> allocators;
   int rounds = 11;
-  // The program that runs BenchWorker, and its arguments before and after the
-  // names of allocator and workload.
+  // The program that runs the worker's side (below), and its arguments before
+  // and after the names of allocator and workload.
   std::vector<std::string> worker_command;
   std::vector<std::string> worker_arguments;
   // Folders that are searched for libraries to preload.

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <vector>
 
-#include "strata/base/function_ref.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/platform/sim/device/sim_platform.h"

@@ -48,7 +48,7 @@ class ChainLockTest : public testing::Test {
 
   ChainLock lock_;
   Taker taker_;
-  RemoteFrees frees_{taker_, /*may_bias=*/false};
+  RemoteFrees frees_{taker_};
 };
 
 TEST_F(ChainLockTest, IsClosedAtFirst) {
@@ -157,7 +157,7 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   constexpr std::size_t kThreads = 3;
   constexpr std::size_t kBlocks = 2000;
   ChainLock lock(GetParam());
-  RemoteFrees frees(taker_, GetParam());
+  RemoteFrees frees(taker_);
   std::vector<std::vector<Block>> blocks(
       kThreads, std::vector<Block>(kBlocks, LiveBlock()));
   std::atomic<std::size_t> left{0};

@@ -26,7 +26,7 @@ class BlockTaker final : public FreeTaker {
   std::vector<Block*> blocks;
 };
 
-class RemoteFreesTest : public testing::TestWithParam<bool> {
+class RemoteFreesTest : public testing::Test {
  protected:
   static Block LiveBlock() {
     Block block;
@@ -35,17 +35,17 @@ class RemoteFreesTest : public testing::TestWithParam<bool> {
   }
 
   BlockTaker taker_;
-  RemoteFrees frees_{taker_, GetParam()};
+  RemoteFrees frees_{taker_};
 };
 
-TEST_P(RemoteFreesTest, IsClosedAtFirst) {
+TEST_F(RemoteFreesTest, IsClosedAtFirst) {
   Block block = LiveBlock();
   EXPECT_FALSE(frees_.Leave(block));
   EXPECT_TRUE(IsPlain(block));
   EXPECT_FALSE(frees_.any());
 }
 
-TEST_P(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
+TEST_F(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
   frees_.Open();
   std::vector<Block> blocks(RemoteFrees::kMost, LiveBlock());
   // More than one round of the ring.
@@ -67,14 +67,14 @@ TEST_P(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
   }
 }
 
-TEST_P(RemoteFreesTest, ABlockThatWaitsIsNotLive) {
+TEST_F(RemoteFreesTest, ABlockThatWaitsIsNotLive) {
   frees_.Open();
   Block block = LiveBlock();
   ASSERT_TRUE(frees_.Leave(block));
   EXPECT_FALSE(HasFlag(block, kBlockLive));
 }
 
-TEST_P(RemoteFreesTest, NoMoreWaitThanItSays) {
+TEST_F(RemoteFreesTest, NoMoreWaitThanItSays) {
   frees_.Open();
   std::vector<Block> blocks(RemoteFrees::kMost + 1, LiveBlock());
   auto* const owner = reinterpret_cast<Allocator*>(&blocks);
@@ -90,7 +90,7 @@ TEST_P(RemoteFreesTest, NoMoreWaitThanItSays) {
   EXPECT_TRUE(frees_.Leave(blocks.back()));
 }
 
-TEST_P(RemoteFreesTest, WhatWasLeftBeforeCloseStays) {
+TEST_F(RemoteFreesTest, WhatWasLeftBeforeCloseStays) {
   frees_.Open();
   std::array<Block, 2> blocks{LiveBlock(), LiveBlock()};
   ASSERT_TRUE(frees_.Leave(blocks[0]));
@@ -105,7 +105,7 @@ TEST_P(RemoteFreesTest, WhatWasLeftBeforeCloseStays) {
 }
 
 // Two threads queue their blocks in order. No block is lost or duplicated.
-TEST_P(RemoteFreesTest, ThreadsLeaveBlocksWhileTheyAreTakenIn) {
+TEST_F(RemoteFreesTest, ThreadsLeaveBlocksWhileTheyAreTakenIn) {
   constexpr std::size_t kBlocks = 5000;
   frees_.Open();
   std::array<std::vector<Block>, 2> blocks;
@@ -133,11 +133,6 @@ TEST_P(RemoteFreesTest, ThreadsLeaveBlocksWhileTheyAreTakenIn) {
   }
   EXPECT_FALSE(frees_.any());
 }
-
-INSTANTIATE_TEST_SUITE_P(All, RemoteFreesTest, testing::Bool(),
-                         [](const auto& test) {
-                           return test.param ? "biased" : "plain";
-                         });
 
 }  // namespace
 }  // namespace strata

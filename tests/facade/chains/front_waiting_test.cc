@@ -56,9 +56,14 @@ class FrontWaitingTest : public FacadeFixture {
   }
   ChainLock& lock() { return *front().hit_path()->hit_lock(); }
   // Whether a contended free may be queued.
-  bool IsOpen() {
-    const std::lock_guard<ChainLock> guard(lock());
-    return lock().is_open();
+  bool IsOpen() { return IsOpen(stream_); }
+  bool IsOpen(Stream stream) {
+    ChainLock& lock =
+        *static_cast<Front&>(facade().GetAllocator(kPlace, stream))
+             .hit_path()
+             ->hit_lock();
+    const std::lock_guard<ChainLock> guard(lock);
+    return lock.is_open();
   }
   AllocationPtr Alloc(std::size_t bytes) {
     return facade().Alloc(kPlace, bytes, stream_);
@@ -325,9 +330,30 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   EXPECT_NE(result, nullptr);
 }
 
+// The chain of a stream may be built while a request waits.
+TEST_F(FrontWaitingTest, NoneIsLeftAtAChainThatIsBuiltDuringAWait) {
+  BuildStreams();
+  AllocationPtr held = Alloc(Mebibytes(40));
+  EXPECT_TRUE(IsOpen());
+  AllocationPtr result;
+  const Stream third = NewStream();
+  const Stream late = NewStream();
+  const Stream last = NewStream();
+  std::thread waiter([&] {
+    Failure failure;
+    result = facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
+  });
+  clock_.AwaitWaiters(1);
+  EXPECT_FALSE(IsOpen(late));
+  held.reset();
+  waiter.join();
+  EXPECT_NE(result, nullptr);
+  EXPECT_TRUE(IsOpen(last));
+}
+
 // A thread that frees under the lock of its chain may have seen no waiter. Then
-// the waiter must find the freed blocks, including parked blocks of a busy
-// stream.
+// the waiter must find the freed blocks, including deferred blocks of a
+// busy stream.
 TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
   for (const char* options : {"", "allocator_strategy=bfc"}) {
     facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),

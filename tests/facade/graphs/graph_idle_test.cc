@@ -112,7 +112,7 @@ TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
   const std::uint64_t frees = Frees();
   CaptureGuard guard(facade(), capturing);
   fill();
-  // The next miss moves the parked blocks to the pool.
+  // The next miss moves the deferred blocks to the pool.
   Alloc(Mebibytes(3), other).reset();
   EXPECT_EQ(Frees(), frees);
   Finish(guard);

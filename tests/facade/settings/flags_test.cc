@@ -43,6 +43,11 @@ TEST_F(FlagsTest, TheStateOfGflagsIsNotChanged) {
   EXPECT_EQ(value, "");
 }
 
+TEST_F(FlagsTest, ToleratedFlagsMayBeNegated) {
+  EXPECT_THAT(ParseCommandLine({"--undefok=foo", "--nofoo", "--foo", "one"}),
+              ElementsAre("one"));
+}
+
 TEST_F(FlagsTest, SyntaxIsThatOfGflags) {
   EXPECT_THAT(ParseCommandLine({"-", "-strata_sim_seed=4", "--strata-stat=no",
                                 "--strata_sim_devices", "3"}),

@@ -28,14 +28,14 @@ TEST_P(StrategyStatsTest, WhatIsFreeIsInTheSum) {
     for (int i = 0; i < 10; ++i) facade().Alloc(kPlace, 5000, stream).reset();
   }
   ASSERT_EQ(device().Synchronize(), Status::kSuccess);
-  // Must search the parked blocks of the streams.
+  // Must search the deferred blocks of the streams.
   facade().Alloc(kPlace, 70000, streams[0]).reset();
   const Stats stats = Now();
   EXPECT_GE(stats.cache_hits, 9U);
   EXPECT_GE(stats.cache_misses, 1U);
   EXPECT_GE(stats.free_blocks, 1U);
   EXPECT_GE(stats.largest_free_bytes, 5000U);
-  // A parked block is live to a strategy that streams share.
+  // A deferred block is live to a strategy that streams share.
   if (GetParam() == std::string("auto_growth")) {
     EXPECT_GT(stats.idle_bytes, 0U);
   }

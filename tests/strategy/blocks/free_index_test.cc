@@ -42,7 +42,6 @@ class FreeIndexTest : public ::testing::Test {
 TEST_F(FreeIndexTest, AnEmptyIndexHasNothing) {
   EXPECT_TRUE(index_.empty());
   EXPECT_EQ(index_.FindBestFit(kGranule), nullptr);
-  EXPECT_EQ(index_.FindExact(kGranule), nullptr);
   EXPECT_EQ(index_.LargestBytes(), 0U);
   EXPECT_TRUE(index_.IsConsistent());
 }
@@ -61,7 +60,6 @@ TEST_F(FreeIndexTest, TakesTheLowestAddressAmongEquals) {
   Block* lowest = Add(kGranule, 1 * kGranule);
   Add(kGranule, 2 * kGranule);
   EXPECT_EQ(index_.FindBestFit(kGranule), lowest);
-  EXPECT_EQ(index_.FindExact(kGranule), lowest);
 }
 
 TEST_F(FreeIndexTest, FindsABlockInAnyClassAbove) {
@@ -80,15 +78,7 @@ TEST_F(FreeIndexTest, FindsABlockInAnyClassAbove) {
 TEST_F(FreeIndexTest, ASizeBeyondTheLastClassIsNotFound) {
   Add(Gibibytes(1));
   EXPECT_EQ(index_.FindBestFit(std::size_t{1} << 48), nullptr);
-  EXPECT_EQ(index_.FindExact(std::size_t{1} << 48), nullptr);
   EXPECT_EQ(index_.FindBestFit(std::size_t{1} << 63), nullptr);
-}
-
-TEST_F(FreeIndexTest, ExactMeansExact) {
-  Add(Mebibytes(8) + kGranule);
-  EXPECT_EQ(index_.FindExact(Mebibytes(8)), nullptr);
-  Block* exact = Add(Mebibytes(8));
-  EXPECT_EQ(index_.FindExact(Mebibytes(8)), exact);
 }
 
 // A class above 64 KiB holds several sizes. A block in the class of the request
@@ -178,10 +168,6 @@ void CompareWithMap(FreeIndex& index, bool exact_expected, unsigned seed,
     const Block* found = index.FindBestFit(wanted);
     if (exact_expected) {
       ASSERT_EQ(found, best == model.end() ? nullptr : best->second);
-      const Block* exact = index.FindExact(wanted);
-      const bool has_exact =
-          best != model.end() && best->second->size == wanted;
-      ASSERT_EQ(exact, has_exact ? best->second : nullptr);
       ASSERT_EQ(index.LargestBytes(),
                 model.empty() ? 0 : model.rbegin()->first.first);
     } else if (found != nullptr) {

@@ -84,7 +84,7 @@ class PoolCaptureTest : public ::testing::Test {
     options.strategy_options.pool_cached_limit_bytes = cached_limit_bytes;
     place_ = std::make_unique<TestPlace>(options);
     chain_ = place_->AddChain();
-    // Below the view, which would park.
+    // Below the view, which would defer frees.
     pool_ = dynamic_cast<PoolAllocator*>(chain_.strategy->underlying());
     ASSERT_NE(pool_, nullptr);
   }

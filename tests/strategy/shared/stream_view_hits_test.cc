@@ -108,7 +108,7 @@ TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStream) {
   holder.join();
 }
 
-// A destroyed view leaves its parked blocks.
+// A destroyed view leaves its deferred blocks.
 TEST_F(StreamViewHitsTest, WhatAViewParkedOutlivesIt) {
   UseBoth();
   a_->Allocate(Mebibytes(20)).reset();

@@ -26,7 +26,7 @@ TEST_F(StreamViewTest, AStreamGetsItsOwnBlockBackWithoutWaiting) {
   EXPECT_EQ(Waits(), 0U);
 }
 
-// Blocks that a stream freed while it was alone are not parked. The second
+// Blocks that a stream freed while it was alone are not deferred. The second
 // stream waits for them, once.
 TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
   AllocationPtr block = a_->Allocate(4096);
@@ -54,7 +54,7 @@ TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
-// So blocks parked earlier become available to others sooner.
+// So blocks freed earlier become available to others sooner.
 TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
   UseBoth();
   std::array<AllocationPtr, 3> blocks;
@@ -259,7 +259,7 @@ TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
   EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
-// Blocks parked earlier do not use the room of blocks still in use.
+// Blocks freed earlier do not use the room of blocks still in use.
 TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
   UseBoth();
   const AllocationPtr other = b_->Allocate(256);

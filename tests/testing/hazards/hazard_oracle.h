@@ -20,7 +20,7 @@ namespace strata {
 //
 // Model: programs of at most kMaxSteps calls on one device, over memory in
 //   granules of kGranuleBytes. All addresses and sizes are rounded to granules.
-//   It supports only the calls that HazardProgram makes.
+//   It supports only the calls that HazardProgramWriter writes.
 class HazardOracle {
  public:
   static constexpr std::size_t kMaxSteps = 1024;

@@ -12,7 +12,7 @@ namespace strata {
 
 // Forwards requests, except those that a plan refuses.
 //
-// Threads: call FailNext before the calls that it affects.
+// Threads: call Fail before the calls that it affects.
 class FailingAllocator final : public Decorator {
  public:
   // Requests to refuse, counted from the next request, from 1.

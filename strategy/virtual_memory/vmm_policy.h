@@ -80,7 +80,7 @@ class VmmPolicy {
 
   // Whether a stream has moved enough since its peak rose. Each move counts
   // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
-  static constexpr std::size_t kMoveDivisor = 12;
+  static constexpr std::size_t kMoveDivisor = 14;
   static constexpr double kMostMoved = 0.3;
   static bool IsSettled(const Held& held);
 

@@ -111,9 +111,9 @@ TEST(VmmPolicyTest, AStreamThatMovesOnWithoutANewPeakCreates) {
   // Few large moves, or many small ones.
   EXPECT_TRUE(moves(Gibibytes(2), 1));
   EXPECT_FALSE(moves(Gibibytes(3), 1));
-  EXPECT_TRUE(moves(Mebibytes(8), 3));
-  EXPECT_FALSE(moves(Gibibytes(1), 3));
-  EXPECT_FALSE(moves(Mebibytes(8), 4));
+  EXPECT_TRUE(moves(Mebibytes(8), 4));
+  EXPECT_FALSE(moves(Gibibytes(1), 4));
+  EXPECT_FALSE(moves(Mebibytes(8), 5));
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {

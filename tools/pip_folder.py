@@ -1,5 +1,7 @@
 """Installs packages into folders of their own, for check_pytorch and check_clients."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -19,6 +21,15 @@ def cache_folder(name):
 def size_on_disk(folder):
     """Bytes of the files below a folder."""
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file() and not p.is_symlink())
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Waits until no other process installs into the folder, and makes it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def run_pip(arguments, environment=None):

@@ -3,9 +3,9 @@
 usage: record.py PROGRAM RESULT [SNAPSHOT]
 
 PROGRAM is the name of a module here with a function main(). RESULT is a JSON file: the outcome,
-PyTorch's own numbers, the time, the properties of PyTorch and of the device on which the
-numbers depend, and the copies to the host that the stand-in driver counted. SNAPSHOT is a file for `strata replay`; without it nothing is
-recorded.
+PyTorch's own numbers, the time, the properties of PyTorch and of the device on which the numbers
+depend, and the copies to the host that the stand-in driver counted. SNAPSHOT is a file for `strata
+replay`; without it nothing is recorded.
 """
 
 import importlib

@@ -460,6 +460,11 @@ class SimRunTest(Files):
         os.utime(path, (self.now - days * 24 * 3600,) * 2)
         return path
 
+    def test_names_a_program_that_is_not_there(self):
+        for name in ("python9", str(self.folder)):
+            with self.assertRaisesRegex(self.sim_run.SimRunError, f"^{name}: [A-Z]"):
+                self.sim_run.torch_libraries(name)
+
     def test_skips_links_without_a_target(self):
         libraries = self.folder / "libraries"
         libraries.mkdir()

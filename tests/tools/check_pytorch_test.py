@@ -19,6 +19,7 @@ import unittest.mock
 
 SCRIPT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPT.parent))  # as if the script ran
 
 
 def load():
@@ -72,6 +73,57 @@ class CommandLineTest(Files):
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"in {self.folder}/releases/", done.stdout)
         self.assertIn(f"there is no {self.folder}/gone.so", done.stderr)
+
+
+class InstallTest(Files):
+    """The folder of the releases, without pip."""
+
+    def install(self, version, pip):
+        """Installs a release with `pip` in the place of pip_install."""
+        with unittest.mock.patch.object(check_pytorch, "pip_install", pip), \
+                unittest.mock.patch.object(check_pytorch, "triton_requirement"):
+            return printed(check_pytorch.install, version, self.folder)[0]
+
+    def test_removes_the_other_release_last(self):
+        newest, older = check_pytorch.RELEASES.values()
+        self.install(older, lambda *_: None)
+        self.assertTrue((self.folder / older / "complete").exists())
+
+        def fail(*_):
+            raise CheckError("no network")
+
+        with self.assertRaisesRegex(CheckError, "no network"):
+            self.install(newest, fail)
+        self.assertTrue((self.folder / older / "complete").exists())
+        self.assertFalse((self.folder / newest / "complete").exists())
+        self.install(newest, lambda *_: None)
+        self.assertTrue((self.folder / newest / "complete").exists())
+        self.assertFalse((self.folder / older).exists())
+
+    def test_one_process_installs_at_a_time(self):
+        code = ("import fcntl, sys\n"
+                "fcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n")
+        codes = []
+
+        def try_lock(*_):
+            codes.append(subprocess.run([sys.executable, "-c", code, self.folder / "lock"],
+                                        capture_output=True, check=False).returncode)
+
+        self.install("2.15.0", try_lock)
+        self.assertEqual(codes, [1, 1])
+        try_lock()
+        self.assertEqual(codes[-1], 0)
+
+
+class RunTest(Files):
+    """Results of the programs."""
+
+    def test_names_a_build_that_is_older_than_the_tree(self):
+        checker = check_pytorch.Checker(self.folder, self.folder, self.folder)
+        real = {"outcome": "ran", "reserved": 1, "allocations": 1}
+        with unittest.mock.patch.object(checker, "run", return_value=real):
+            row = checker.row("mlp", "plain", False)
+        self.assertEqual(row.error, "the build is older than this tree: build strata_sim")
 
 
 class PluggedTest(Files):

@@ -235,12 +235,14 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
                            "driver, which does not report its chunks");
   }
   const HostStrategy strategy = StrategyNow(/*has_visitors=*/true);
-  if (!has_visitors_ && !(strategy == strategy_name_)) {
+  const bool changes = !has_visitors_ && !(strategy == strategy_name_);
+  if (changes) {
     auto pool = pool_;
     auto source = std::move(strategy_);
     const HostStrategy name = strategy_name_;
     try {
       BuildPool(strategy);
+      pool_->AddVisitor(std::move(visitor));
       const std::lock_guard<std::mutex> guard(fronts_mutex_);
       Front* front = MakeFront(Stream());
       Front& old = DefaultFront();
@@ -257,8 +259,8 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
   }
   // Threads of other facades must not run the visitors of this one.
   if (neighbour_ != nullptr) neighbour_->StopGiving();
+  if (!changes) pool_->AddVisitor(std::move(visitor));
   has_visitors_ = true;
-  pool_->AddVisitor(std::move(visitor));
 }
 
 std::shared_ptr<Allocator> PlaceState::BuildChain(

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/simdriver/host_reads.h"
 #include "strata/platform/simdriver/stream_list.h"
 
 namespace strata::simdriver {
@@ -212,8 +213,11 @@ CUresult CtxGetApiVersion(CUcontext context, unsigned* version) {
 }
 
 CUresult CtxSynchronize() {
-  return OnCurrentDevice(
-      [](SimDevice& device) { return device.Synchronize(); });
+  return OnCurrentDevice([](SimDevice& device) {
+    const Status status = device.Synchronize();
+    Reads().AfterWait();
+    return status;
+  });
 }
 
 CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {

@@ -85,6 +85,14 @@ int DescribeSimDriverState(char* text, std::size_t bytes) {
 CUresult CountUnimplemented(const char* name) __asm__(
     "cuStrataSimUnimplemented") __attribute__((visibility("default")));
 
+// For the stand-ins of the math libraries.
+void NoteLibraryKernel() __asm__("cuStrataSimNoteKernel")
+    __attribute__((visibility("default")));
+
+void NoteLibraryKernel() {
+  if (Ready() == CUDA_SUCCESS) FindProcess()->platform.NoteUnknownKernel();
+}
+
 CUresult CountUnimplemented(const char* name) { return Unimplemented(name); }
 
 int DescribeSimDriver(SimDriverInfo* info) {
@@ -118,11 +126,17 @@ std::string ReportText() {
         '\n';
   }
   const HostReads::Place reads = Reads().Total();
-  text += std::to_string(reads.all) + " copies to the host, " +
-          std::to_string(reads.written) + " of them of written bytes\n";
+  text +=
+      std::to_string(reads.all) +
+      " copies to the host: " + std::to_string(reads.all - reads.unknown()) +
+      " of bytes that the program wrote, " + std::to_string(reads.unknown()) +
+      " of unknown bytes\n";
   for (const HostReads::Place& place : Reads().MostFrequent(kReportedPlaces)) {
-    text += "  " + std::to_string(place.all - place.written) +
-            " of others at " + place.line + '\n';
+    text += "  " + std::to_string(place.unknown()) + " of unknown bytes at " +
+            place.line + '\n';
+  }
+  if (const std::uint64_t count = Reads().WithoutLine().unknown()) {
+    text += "  " + std::to_string(count) + " of unknown bytes without a line\n";
   }
   return text;
 }

@@ -7,7 +7,7 @@
 
 namespace strata::simdriver {
 
-// Counts a kernel of the program that was launched and does nothing.
+// Counts a kernel that the program launched or captured, and that does nothing.
 void CountSkippedKernel();
 
 // The result of `name` (static), a function of the driver API that the stand-in

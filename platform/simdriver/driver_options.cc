@@ -45,6 +45,13 @@ std::uint64_t ReadTime(std::string_view word, std::string_view value) {
   kText.Reject(word, "is not a time such as 500ns, 10us or 2ms");
 }
 
+std::string ReadData(std::string_view word, std::string_view value) {
+  for (const char* const known : {"phantom", "small", "backed", "poison"}) {
+    if (value == known) return known;
+  }
+  kText.Reject(word, "is not phantom, small, backed or poison");
+}
+
 void ReadWord(std::string_view word, DriverOptions* options) {
   PlatformOptions& sim = options->platform;
   std::string_view value = word;
@@ -58,7 +65,7 @@ void ReadWord(std::string_view word, DriverOptions* options) {
   } else if (name == "fault") {
     sim.sim_faults = value;
   } else if (name == "data") {
-    sim.sim_data = value;
+    sim.sim_data = ReadData(word, value);
   } else if (name == "fabric") {
     sim.sim_fabric = ReadBool(word, value);
   } else if (name == "rdma") {

@@ -36,7 +36,7 @@ DriverOptions ReadDriverOptions();
 // Reads the options from texts. If `visible` is null, all devices are visible.
 DriverOptions ParseDriverOptions(const char* options, const char* visible);
 
-// The UUID of device `number`, and the same as text: "GPU-…".
+// The UUID of device `number`, and the UUID as text: "GPU-…".
 std::array<char, 16> DeviceUuid(int number);
 std::string DeviceUuidText(int number);
 

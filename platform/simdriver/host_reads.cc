@@ -28,8 +28,10 @@ void Move(ReadCounter* from, ReadCounter* to) {
                         std::memory_order_relaxed);
 }
 
-std::uint64_t UnknownOf(const HostReads::Place& place) {
-  return place.all - std::min(place.written, place.all);
+void Add(const ReadCounter& counter, HostReads::Place* sum) {
+  const HostReads::Place place = ToPlace("", counter);
+  sum->all += place.all;
+  sum->written += place.written;
 }
 
 }  // namespace
@@ -43,11 +45,15 @@ ReadCounter* HostReads::Here() {
 }
 
 void HostReads::AfterCopy(const ReadCounter* counter) {
-  if (counter != &unplaced_ ||
-      counter->all.load(std::memory_order_relaxed) == 0 ||
-      is_called_.exchange(true, std::memory_order_relaxed)) {
-    return;
-  }
+  if (counter == &unplaced_) PlaceSoon();
+}
+
+void HostReads::AfterWait() {
+  if (unplaced_.all.load(std::memory_order_relaxed) != 0) PlaceSoon();
+}
+
+void HostReads::PlaceSoon() {
+  if (is_called_.exchange(true, std::memory_order_relaxed)) return;
   if (!CallInPython(&PlaceUnplaced)) {
     is_called_.store(false, std::memory_order_relaxed);
   }
@@ -70,17 +76,17 @@ ReadCounter* HostReads::At(const std::string& line) {
   return &places_[line];
 }
 
+HostReads::Place HostReads::WithoutLine() const {
+  Place place;
+  Add(unplaced_, &place);
+  Add(elsewhere_, &place);
+  return place;
+}
+
 HostReads::Place HostReads::Total() const {
-  Place total;
-  const auto add = [&total](const ReadCounter& counter) {
-    const Place place = ToPlace("", counter);
-    total.all += place.all;
-    total.written += place.written;
-  };
-  add(unplaced_);
-  add(elsewhere_);
+  Place total = WithoutLine();
   std::lock_guard lock(mutex_);
-  for (const auto& [line, counter] : places_) add(counter);
+  for (const auto& [line, counter] : places_) Add(counter, &total);
   return total;
 }
 
@@ -90,13 +96,12 @@ std::vector<HostReads::Place> HostReads::MostFrequent(std::size_t count) const {
     std::lock_guard lock(mutex_);
     for (const auto& [line, counter] : places_) {
       const Place place = ToPlace(line, counter);
-      if (UnknownOf(place) != 0) places.push_back(place);
+      if (place.unknown() != 0) places.push_back(place);
     }
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) {
-                     return UnknownOf(a) > UnknownOf(b);
-                   });
+  std::stable_sort(
+      places.begin(), places.end(),
+      [](const Place& a, const Place& b) { return a.unknown() > b.unknown(); });
   if (places.size() > count) places.resize(count);
   return places;
 }

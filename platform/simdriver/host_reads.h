@@ -1,6 +1,7 @@
 #ifndef STRATA_PLATFORM_SIMDRIVER_HOST_READS_H_
 #define STRATA_PLATFORM_SIMDRIVER_HOST_READS_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +18,9 @@ namespace strata::simdriver {
 //
 // Model: a copy counts when it runs, also at each launch of a graph. If the
 //   thread holds Python's lock, its innermost line is the place. PyTorch
-//   releases the lock before most copies: copies of the main thread count at
-//   the line that Python runs when it next checks for calls, mostly the same.
-//   Copies of other threads have no place.
+//   releases the lock before most copies. Then copies of the main thread count
+//   at the line where Python next runs pending calls. This is usually the line
+//   of the copy. Copies of other threads have no place.
 // Threads: any thread.
 class HostReads {
  public:
@@ -30,6 +31,9 @@ class HostReads {
     std::string line;  // "train.py:12"
     std::uint64_t all = 0;
     std::uint64_t written = 0;  // as ReadCounter
+
+    // Copies of unknown bytes.
+    std::uint64_t unknown() const { return all - std::min(written, all); }
   };
 
   // The counter for a copy that the calling thread submits now. It exists for
@@ -37,13 +41,19 @@ class HostReads {
   ReadCounter* Here();
   // Called when a copy was submitted with the result of Here.
   void AfterCopy(const ReadCounter* counter);
+  // Called when the thread has waited for work, such as copies.
+  void AfterWait();
 
   // All copies; without a line.
   Place Total() const;
+  // The copies that have no place.
+  Place WithoutLine() const;
   // The places of most copies of unknown bytes, at most `count`.
   std::vector<Place> MostFrequent(std::size_t count) const;
 
  private:
+  // Queues PlaceUnplaced in Python unless it is queued.
+  void PlaceSoon();
   // Moves the copies of unplaced_ to the line that Python runs now.
   static int PlaceUnplaced(void*);
   // Null if there are too many places.

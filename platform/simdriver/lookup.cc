@@ -17,6 +17,8 @@ namespace strata::simdriver {
 
 int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
     STRATA_SIM_EXPORT;
+int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
+    STRATA_SIM_EXPORT;
 int DescribeSimDriverState(char* text, std::size_t bytes) __asm__(
     "cuStrataSimDriverState") STRATA_SIM_EXPORT;
 
@@ -80,8 +82,8 @@ void* Address(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-// Every function that cudaTypedefs.h knows, and three: cuGraphInstantiate is
-// another function since 12.0, by a macro of cuda.h; the last two are ours.
+// Every function that cudaTypedefs.h knows, and four: cuGraphInstantiate is
+// another function since 12.0, by a macro of cuda.h; the last three are ours.
 const Row* Rows(std::size_t* count) {
   static const Row rows[] = {
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \
@@ -102,6 +104,7 @@ const Row* Rows(std::size_t* count) {
       {"cuGraphInstantiate", 12000, Variant::kLegacy,
        Address(&GraphInstantiateWithFlags)},
       {kSimDriverInfoName, 0, Variant::kLegacy, Address(&DescribeSimDriver)},
+      {kSimDriverReportName, 0, Variant::kLegacy, Address(&WriteReport)},
       {kSimDriverStateName, 0, Variant::kLegacy,
        Address(&DescribeSimDriverState)},
   };

@@ -7,11 +7,13 @@ namespace {
 
 // Objects of Python, known by their addresses alone.
 struct Object;
+struct ThreadState;
 
-// The functions of Python's stable C API that are needed. All or none are set.
+// The functions of Python's C API that are needed. All or none are set.
 struct PythonFunctions {
   int (*is_initialized)();
-  int (*holds_lock)();
+  ThreadState* (*own_state)();
+  ThreadState* (*running_state)();
   int (*add_call)(int (*)(void*), void*);
   Object* (*frame)();
   int (*line)(Object*);
@@ -34,7 +36,9 @@ const PythonFunctions* Python() {
   static PythonFunctions functions;
   static const bool found =
       Find("Py_IsInitialized", &functions.is_initialized) &&
-      Find("PyGILState_Check", &functions.holds_lock) &&
+      Find("PyGILState_GetThisThreadState", &functions.own_state) &&
+      (Find("PyThreadState_GetUnchecked", &functions.running_state) ||
+       Find("_PyThreadState_UncheckedGet", &functions.running_state)) &&
       Find("Py_AddPendingCall", &functions.add_call) &&
       Find("PyEval_GetFrame", &functions.frame) &&
       Find("PyFrame_GetLineNumber", &functions.line) &&
@@ -53,7 +57,10 @@ bool HasPython() { return Python() != nullptr; }
 
 bool HoldsPythonLock() {
   const PythonFunctions* const python = Python();
-  return python != nullptr && python->holds_lock() != 0;
+  if (python == nullptr) return false;
+  // PyGILState_Check is always true once a subinterpreter was made.
+  const ThreadState* const own = python->own_state();
+  return own != nullptr && own == python->running_state();
 }
 
 std::string PythonPlace() {

@@ -18,32 +18,37 @@ struct SimDriverInfo {
   std::uint64_t phantom_memory = 0;
   // Calls so far of functions that the stand-in does not implement.
   std::uint64_t unimplemented_calls = 0;
-  // Kernels that were launched and did nothing.
+  // Kernels that the program launched or captured. They did nothing. A launch
+  // of a graph does not count.
   std::uint64_t skipped_kernels = 0;
   // The function of the last unimplemented call, or null. Static.
   const char* last_unimplemented = nullptr;
   // Copies of device memory to the host. Kernels compute nothing, so that sizes
   // that depend on their values are too small.
   std::uint64_t host_reads = 0;
-  // The ones of them whose bytes the program itself had written.
+  // Copies in `host_reads` of bytes that the program wrote.
   std::uint64_t written_host_reads = 0;
 };
 
 // Returns a CUresult: 1 unless `info->bytes` is the size that it knows.
 using SimDriverInfoFunction = int (*)(SimDriverInfo* info);
 
-// The exported name of a SimDriverReportFunction.
+// The name under which the lookup answers with a SimDriverReportFunction.
 inline constexpr char kSimDriverReportName[] = "cuStrataSimReport";
 
 // Writes a report in lines, cut to `bytes` bytes with the final null. Returns a
 // CUresult.
 using SimDriverReportFunction = int (*)(char* text, std::uint64_t bytes);
+
 // The name under which the lookup answers with a SimDriverStateFunction.
 inline constexpr char kSimDriverStateName[] = "cuStrataSimDriverState";
 
 // Writes the state of the driver as text, for tests: per device the memory in
-// use and the objects that were created and not destroyed, then the context and
-// the capture mode of the calling thread. Makes no work of a device proceed.
+// use and the objects that were created and not destroyed, then the most memory
+// that was in use, then the context and the capture mode of the calling thread.
+// The mode is missing where device 0 refuses to exchange it: in a host
+// function, and after an error of work that stays. Work may proceed, as in that
+// call.
 //
 // Returns a CUresult: 1 if the text and its final 0 do not fit in `bytes`.
 using SimDriverStateFunction = int (*)(char* text, std::size_t bytes);

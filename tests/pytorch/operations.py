@@ -46,6 +46,16 @@ def cpu():
     assert _zeros(1 << 24).cpu().numel() == 1 << 24
 
 
+def product_in_freed_memory():
+    """A product in memory that held a number of the program."""
+    a, b = _zeros(8), _zeros(8)
+    number = torch.tensor(42.0).cuda()
+    place = number.data_ptr()
+    del number
+    product = torch.dot(a, b)
+    assert (product.data_ptr(), product.item()) == (place, 0)
+
+
 def nonzero():
     """No element differs from zero."""
     assert torch.ones(100, device="cuda").nonzero().shape == (0, 1)
@@ -276,7 +286,9 @@ def compile_function():
 
 
 OPERATIONS = {
-    "item": item, "tolist": tolist, "cpu": cpu, "nonzero": nonzero, "boolean mask": boolean_mask,
+    "item": item, "tolist": tolist, "cpu": cpu,
+    "product in freed memory": product_in_freed_memory, "nonzero": nonzero,
+    "boolean mask": boolean_mask,
     "unique": unique, "sort and topk": sort_topk, "cumsum": cumsum, "multinomial": multinomial,
     "where loop": where_loop, "randint": randint, "bmm and baddbmm": bmm,
     "matmul fp16": half_matmul, "scaled_mm fp8": fp8_scaled_mm, "mm int8": int8_mm,

@@ -157,9 +157,29 @@ TEST(SimDriverDataTest, ReadsOfUnknownBytesAreCounted) {
     EXPECT_EQ(InfoOf(driver).written_host_reads, 2u);
     EXPECT_EQ(ReportOf(driver),
               "0 kernels did nothing\n"
-              "4 copies to the host, 2 of them of written bytes\n");
+              "4 copies to the host: 2 of bytes that the program wrote, "
+              "2 of unknown bytes\n"
+              "  2 of unknown bytes without a line\n");
     EXPECT_EQ(ReportOf(driver, 10), "0 kernels");
   });
+}
+
+// A library of CUDA may write any memory.
+TEST(SimDriverDataTest, KernelsOfLibrariesMakeNumbersUnknown) {
+  WithDriver("memory=256MiB devices=2", nullptr,
+             [](const DriverLibrary& driver) {
+               const auto note = reinterpret_cast<void (*)()>(
+                   driver.Exported("cuStrataSimNoteKernel"));
+               note();  // before cuInit
+               ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+               const CUdeviceptr ptr = Alloc(driver, kMebibyte);
+               Write(driver, ptr, "abcd");
+               EXPECT_EQ(Read(driver, ptr, 4), "abcd");
+               note();
+               EXPECT_EQ(Read(driver, ptr, 4), "....");
+               EXPECT_EQ(InfoOf(driver).written_host_reads, 1u);
+               EXPECT_EQ(InfoOf(driver).skipped_kernels, 0u);
+             });
 }
 
 // A refused copy reads nothing.

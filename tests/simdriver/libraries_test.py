@@ -125,6 +125,12 @@ class TableTest(Files):
         self.function("handle 3")(None, None, ctypes.byref(handle))
         self.assertEqual(ctypes.string_at(handle, 4096), bytes(4096))
 
+    def test_kernel_without_a_driver_does_nothing(self):
+        value = ctypes.c_uint32(1)
+        self.assertEqual(self.function("kernel")(), 0)
+        self.assertEqual(self.function("store32 1 7, kernel, return 4")(ctypes.byref(value)), 4)
+        self.assertEqual(value.value, 7)
+
     def test_first_pattern_holds(self):
         table = self.table("library libtest\ncall f_size return 2\ncall f* return 1\n")
         results = [table.body_of(name).result for name in ("f_size", "f_other", "g")]
@@ -133,7 +139,7 @@ class TableTest(Files):
 
     def test_names_the_line_that_is_wrong(self):
         for line in ("call f handle 0", "call f store32 0+4 1", "call f store64 -1 1",
-                     "call f jump 3", "call f store32 3", "call f return @other",
+                     "call f jump 3", "call f store32 3", "call f return @other", "call f kernel 1",
                      "cal f", "call f"):
             with self.assertRaisesRegex(WrongTable, "table.txt:2"):
                 self.table(f"library libtest\n{line}\n")
@@ -180,6 +186,18 @@ class LibraryTest(Files):
             self.assertEqual(getattr(library, f"name{i}")(), i)
         with self.assertRaises(AttributeError):
             getattr(library, "name3000")
+
+    def test_calls_a_function_of_another_library(self):
+        (self.folder / "note.c").write_text("int notes; void strataSimNoteKernel() { ++notes; }\n")
+        note = self.folder / "libnote.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", note, self.folder / "note.c"], check=True)
+        notes = ctypes.c_int.in_dll(ctypes.CDLL(str(note)), "notes")
+        for version in ("", "V1"):
+            library = self.library([Export("f", version, Body(result=3, is_kernel=True)),
+                                    Export("g", version, Body()), Export("data", "", None)],
+                                   [str(note)])
+            self.assertEqual((library.f(), library.g(), library.f()), (3, 0, 3))
+        self.assertEqual(notes.value, 4)
 
     def test_reads_what_it_wrote(self):
         exports = [Export("b", "V1", Body()), Export("a", "V2", Body()), Export("c", "", None)]
@@ -301,6 +319,25 @@ class HelperTest(Files):
         done = self.run_audited("try: ctypes.CDLL('nowhere/')\nexcept OSError as e: print(e)")
         self.assertIn("nowhere/: ", done.stdout)
 
+    def test_kernel_of_a_library_makes_a_number_unknown(self):
+        driver = HELPERS.parent / "libcuda.so.1"
+        done = self.run_audited(
+            "cuda, pointer = ctypes.CDLL('libcuda.so.1'), ctypes.c_uint64()\n"
+            "blas, value = ctypes.CDLL('libcublasLt.so.13'), ctypes.c_int(42)\n"
+            "context = ctypes.c_void_p()\n"
+            "blas.cublasLtMatmul()\n"
+            "assert cuda.cuInit(0) == 0\n"
+            "assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0\n"
+            "assert cuda.cuCtxSetCurrent(context) == 0\n"
+            "assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(512)) == 0\n"
+            "four, at = ctypes.c_size_t(4), ctypes.byref(value)\n"
+            "assert cuda.cuMemcpyHtoD_v2(pointer, at, four) == 0\n"
+            "for call in (blas.cublasLtGetVersion, blas.cublasLtMatmul):\n"
+            "  call()\n"
+            "  assert cuda.cuMemcpyDtoH_v2(at, pointer, four) == 0\n"
+            "  print(value.value)\n", f":{driver.parent}")
+        self.assertEqual(done.stdout, "42\n0\n", done.stderr)
+
     def test_nvml_refuses_null(self):
         nvml = ctypes.CDLL(str(HELPERS / "libstrata_sim_nvml.so"))
         one, text = ctypes.c_void_p(1), ctypes.c_char_p(b"0:1:0")
@@ -328,7 +365,8 @@ class HelperTest(Files):
         self.assertEqual(done.stdout, "0 0 0\n0 0 1\n0 0 2\n6 0 2\n", done.stderr)
 
     def test_exports_the_names_of_its_library_alone(self):
-        prefixes = {"nccl": "nccl", "cudnn": "cudnn", "nvml": "nvml", "audit": "la_"}
+        prefixes = {"nccl": "nccl", "cudnn": "cudnn", "nvml": "nvml", "audit": "la_",
+                    "kernel": "strataSim"}
         for name, prefix in prefixes.items():
             library = read_library(HELPERS / f"libstrata_sim_{name}.so")
             exports = [one for one in library.exports if not one.startswith("_")]

@@ -168,6 +168,16 @@ TEST(SimDriverLookupTest, UnimplementedFunctionsAreRefusedAndCounted) {
   });
 }
 
+TEST(SimDriverLookupTest, FindsTheFunctionsOfTheStandIn) {
+  WithDriver([](const DriverLibrary& driver) {
+    for (const char* const name :
+         {kSimDriverInfoName, kSimDriverReportName, kSimDriverStateName}) {
+      EXPECT_NE(driver.Find(name, CUDA_VERSION), nullptr) << name;
+      EXPECT_EQ(driver.Find(name, CUDA_VERSION), driver.Exported(name));
+    }
+  });
+}
+
 TEST(SimDriverLookupTest, NamesAProgramWithAStaticRuntimeOnce) {
   WithDriver([](const DriverLibrary& driver) {
     ASSERT_EQ(driver.Start(), CUDA_SUCCESS);

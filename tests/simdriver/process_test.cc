@@ -76,6 +76,18 @@ TEST(SimDriverProcessTest, AWrongOptionFailsTheStart) {
   }
 }
 
+TEST(SimDriverProcessTest, TheMessageNamesTheVariable) {
+  WithDriver("data=full", nullptr, [](const DriverLibrary& driver) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(driver.Init(), CUDA_ERROR_INVALID_VALUE);
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(text.find("STRATA_SIM_DRIVER: 'data=full' is not phantom, small, "
+                        "backed or poison"),
+              std::string::npos)
+        << text;
+  });
+}
+
 TEST(SimDriverProcessTest, VisibleDevicesEndAtTheFirstThatIsNone) {
   struct Case {
     const char* visible;

@@ -43,9 +43,9 @@ def read(driver, pointer):
 class Places(unittest.TestCase):
     """Each test is a process of its own: a driver starts once."""
 
-    def run_child(self, name):
+    def run_child(self, name, options=""):
         """Runs one of the functions below in a process."""
-        environment = os.environ | {"STRATA_SIM_DRIVER": "memory=64MiB"}
+        environment = os.environ | {"STRATA_SIM_DRIVER": f"memory=64MiB {options}"}
         done = subprocess.run([sys.executable, __file__, DRIVER, "--child", name], check=False,
                               env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -57,6 +57,14 @@ class Places(unittest.TestCase):
     def test_the_main_thread_needs_no_lock(self):
         """CDLL releases Python's lock, as PyTorch does."""
         self.run_child("without_lock")
+
+    def test_a_copy_that_runs_later_has_a_line(self):
+        """It counts when the program waits for it."""
+        self.run_child("later", "progress=lazy")
+
+    def test_a_subinterpreter_may_exist(self):
+        """PyGILState_Check is always true from then on."""
+        self.run_child("after_subinterpreter")
 
     def test_another_thread_without_the_lock_has_no_place(self):
         """It counts all the same."""
@@ -76,7 +84,7 @@ def with_lock():
     value = ctypes.c_int(7)
     assert driver.cuMemcpyHtoD_v2(pointer, ctypes.byref(value), ctypes.c_size_t(4)) == 0
     read(driver, pointer)
-    expect(driver, 3, 1, [f"2 of others at {place}"])
+    expect(driver, 3, 1, [f"2 of unknown bytes at {place}"])
 
 
 def without_lock():
@@ -85,7 +93,30 @@ def without_lock():
     pointer = start(driver)
     for _ in range(3):
         place = read(driver, pointer)
-    expect(driver, 3, 0, [f"3 of others at {place}"])
+    expect(driver, 3, 0, [f"3 of unknown bytes at {place}"])
+
+
+def later():
+    """A copy to pinned memory, and the line that waits for it."""
+    driver = ctypes.CDLL(DRIVER)
+    pointer = start(driver)
+    host = ctypes.c_void_p()
+    assert driver.cuMemHostAlloc(ctypes.byref(host), ctypes.c_size_t(4096), 0) == 0
+    assert driver.cuMemcpyDtoHAsync_v2(host, pointer, ctypes.c_size_t(4), None) == 0
+    assert host_reads(driver)["host_reads"] == 0
+    line = inspect.currentframe().f_lineno + 1
+    assert driver.cuStreamSynchronize(None) == 0
+    expect(driver, 1, 0, [f"1 of unknown bytes at {__file__}:{line}"])
+
+
+def after_subinterpreter():
+    """As without_lock."""
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    interpreters.create()
+    without_lock()
 
 
 def in_thread():
@@ -100,7 +131,7 @@ def in_thread():
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    expect(driver, 1, 0, [])
+    expect(driver, 1, 0, ["1 of unknown bytes without a line"])
 
 
 def in_destructor():

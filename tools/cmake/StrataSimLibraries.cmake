@@ -22,6 +22,8 @@ function(strata_sim_libraries)
   strata_sim_helper(strata_sim_audit strata_sim_audit "la_*" ${folder}/audit.cc)
   strata_sim_helper(strata_sim_nccl strata_sim_nccl "nccl*" ${folder}/nccl.cc)
   target_link_libraries(strata_sim_nccl PRIVATE strata_platform_api ${CMAKE_DL_LIBS})
+  strata_sim_helper(strata_sim_kernel strata_sim_kernel "strataSimNoteKernel" ${folder}/kernel.cc)
+  target_link_libraries(strata_sim_kernel PRIVATE ${CMAKE_DL_LIBS})
   strata_sim_helper(strata_sim_cudnn strata_sim_cudnn "cudnn*" ${folder}/cudnn.cc)
   strata_sim_helper(strata_sim_nvml strata_sim_nvml "nvml*" ${folder}/nvml.cc
                     ${folder}/../driver_options.cc)
@@ -29,7 +31,7 @@ function(strata_sim_libraries)
 
   # All that runs a program without a GPU.
   add_custom_target(strata_sim)
-  foreach(part IN ITEMS driver runtime audit nccl cudnn nvml)
+  foreach(part IN ITEMS driver runtime audit nccl kernel cudnn nvml)
     if(TARGET strata_sim_${part})
       add_dependencies(strata_sim strata_sim_${part})
     endif()

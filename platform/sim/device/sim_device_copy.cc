@@ -8,6 +8,7 @@
 #include "strata/platform/sim/memory/address_space.h"
 #include "strata/platform/sim/memory/byte_effects.h"
 #include "strata/platform/sim/memory/host_ranges.h"
+#include "strata/platform/sim/memory/physical_memory.h"
 
 namespace strata {
 namespace {
@@ -32,6 +33,13 @@ Status SimDevice::CheckCopy(When when, DevicePtr target, DevicePtr source,
 
 Status SimDevice::ExecuteCopy(const CopyAction& copy) {
   const AddressSpace& space = platform_->address_space();
+  if (copy.source == kSourceIsRead) {
+    if (!space.MayCopy(When::kRuns, ordinal_, copy.target, copy.bytes, true)) {
+      return Status::kIllegalAddress;
+    }
+    ForgetBytes(space, copy.target, copy.bytes);
+    return Status::kSuccess;
+  }
   if (!MayCopy(space, When::kRuns, ordinal_, copy.target, copy.source,
                copy.bytes)) {
     return Status::kIllegalAddress;
@@ -91,6 +99,14 @@ Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
     if (range->write) FillWords(space, range->ptr, pattern, range->bytes);
   }
   return Status::kSuccess;
+}
+
+void SimPlatform::NoteUnknownKernel() {
+  std::lock_guard lock(mutex_);
+  for (int i = 0; i < device_count(); ++i) {
+    KeptBytes* const kept = physical_memory_.device(i).kept();
+    if (kept != nullptr) kept->NoteKernel();
+  }
 }
 
 void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {

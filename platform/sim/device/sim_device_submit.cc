@@ -2,10 +2,9 @@
 // effects are in sim_device_copy.cc.
 //
 // A device cannot access pageable host memory, so a driver copies through its
-// own memory (cuda_semantics.md H6). A pageable source is read at the call, if
-// the target stores its bytes. A copy to pageable memory is complete when the
-// call returns. A captured copy reads and writes pageable memory at each
-// replay.
+// own memory (cuda_semantics.md H6). A pageable source is read at the call. A
+// copy to pageable memory is complete when the call returns. A captured copy
+// reads and writes pageable memory at each replay.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -111,8 +110,11 @@ Status SimDevice::SubmitCopy(CopyAction copy, const Stream& stream,
       CopyCostNs(copy.target, copy.source, copy.bytes);
   std::shared_ptr<char[]> staged;
   // Work that is complete when the call returns reads the source directly.
-  if (space.IsPageable(copy.source, copy.bytes) && !to_pageable &&
-      StoresCopy(copy.target, copy.bytes) && !scheduler_.RunsAtOnce()) {
+  const bool is_read_now = space.IsPageable(copy.source, copy.bytes) &&
+                           !to_pageable && !scheduler_.RunsAtOnce();
+  if (is_read_now && !StoresCopy(copy.target, copy.bytes)) {
+    copy.source = kSourceIsRead;
+  } else if (is_read_now) {
     staged.reset(new (std::nothrow) char[copy.bytes]);
     if (staged == nullptr) return Status::kMemoryAllocation;
     std::memcpy(staged.get(), reinterpret_cast<const char*>(copy.source),

@@ -54,6 +54,9 @@ class SimPlatform final : public Platform {
   // The checker of the calls of all devices; null unless the options enable it.
   HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
 
+  // Kernels that no work stands for may have written any memory of any device.
+  void NoteUnknownKernel();
+
   // One line for each device with leaks ("sim:0: 1 event"), or "".
   std::string LeakReport() const;
 

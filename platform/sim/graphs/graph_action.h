@@ -24,6 +24,10 @@ using GraphRights = std::shared_ptr<const std::map<int, Access>>;
 // the bytes at them (cuda_semantics.md C25). The device of an operand is its
 // device at the capture; -1: the host.
 struct EmptyAction {};
+// The source of a copy whose pageable source was read when it was submitted,
+// for a target that stores none of the bytes.
+inline constexpr DevicePtr kSourceIsRead = 0;
+
 struct CopyAction {
   DevicePtr target = 0;
   DevicePtr source = 0;

@@ -1,6 +1,7 @@
 // Events.
 
 #include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/host_reads.h"
 
 namespace strata::simdriver {
 namespace {
@@ -45,7 +46,9 @@ CUresult EventQuery(CUevent event) {
 
 CUresult EventSynchronize(CUevent event) {
   return OnEvent(event, [&](SimDevice& device) {
-    return device.EventSynchronize({event});
+    const Status status = device.EventSynchronize({event});
+    Reads().AfterWait();
+    return status;
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/host_reads.h"
 #include "strata/platform/simdriver/stream_list.h"
 
 namespace strata::simdriver {
@@ -131,7 +132,9 @@ STRATA_SIM_STREAM_FUNCTION(StreamGetDevice, (CUstream handle, CUdevice* device),
 
 STRATA_SIM_STREAM_FUNCTION(StreamSynchronize, (CUstream handle), {
   return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
-    return device.StreamSynchronize(stream);
+    const Status status = device.StreamSynchronize(stream);
+    Reads().AfterWait();
+    return status;
   });
 })
 

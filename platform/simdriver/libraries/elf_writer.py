@@ -9,6 +9,10 @@ PAGE = 0x1000
 ZEROS_BYTES = 4096  # the target of a handle, and an object that a library imports
 HEADERS = 5
 FUNCTION, OBJECT = 2, 1
+GLOBAL, WEAK = 16, 32
+# The function that a kernel of a library calls, if a library that is loaded has it.
+KERNEL_FUNCTION = "strataSimNoteKernel"
+FILL_SLOT = 6  # R_X86_64_GLOB_DAT
 
 
 @dataclasses.dataclass
@@ -68,7 +72,7 @@ def _align(data, to):
     return data + b"\0" * (-len(data) % to)
 
 
-def _code(exports, code_at, texts_at, zeros_at):
+def _code(exports, code_at, texts_at, zeros_at, slot_at):
     """Returns the code, and the offset of each function in it."""
     texts = b""
     for export in exports:
@@ -81,7 +85,8 @@ def _code(exports, code_at, texts_at, zeros_at):
         offsets.append(len(code))
         if export.body is None:
             continue
-        code = _align(code + function_code(export.body, code_at + len(code), zeros_at, text_at), 16)
+        code = _align(
+            code + function_code(export.body, code_at + len(code), zeros_at, text_at, slot_at), 16)
         if export.body.text is not None:
             text_at += len(export.body.text.encode()) + 1
     return code, texts, offsets
@@ -90,27 +95,31 @@ def _code(exports, code_at, texts_at, zeros_at):
 def library_bytes(soname, exports, needed=()):
     """Returns the file: `exports` in order, `needed` as names or paths."""
     exports = sorted(exports, key=lambda export: export.name)
+    imports = [KERNEL_FUNCTION] if any(one.body and one.body.is_kernel for one in exports) else []
+    names = [*(export.name for export in exports), *imports]
     versions = sorted({export.version for export in exports} - {""})
     strings = _Strings()
     dynamic = [(14, strings.add(soname))] + [(1, strings.add(name)) for name in needed]
-    for export in exports:
-        strings.add(export.name)
+    for name in names:
+        strings.add(name)
     version_table = _version_table(soname, versions, strings) if versions else b""
     numbers = {"": 1, **{name: number for number, name in enumerate(versions, 2)}}
-    version_numbers = struct.pack(f"<{len(exports) + 1}H", 0,
-                                  *(numbers[export.version] for export in exports))
+    version_numbers = struct.pack(f"<{len(names) + 1}H", 0,
+                                  *(numbers[export.version] for export in exports),
+                                  *(numbers[""] for _ in imports))
 
     # The first page group, which the loader reads.
     at = 64 + 56 * HEADERS
     symbols_at = at
-    strings_at = symbols_at + 24 * (len(exports) + 1)
+    strings_at = symbols_at + 24 * (len(names) + 1)
     hash_at = -(-(strings_at + len(strings.data)) // 8) * 8
-    hash_table = _align(_hash_table([export.name for export in exports]), 8)
+    hash_table = _align(_hash_table(names), 8)
     numbers_at = hash_at + len(hash_table)
     versions_at = numbers_at + len(_align(version_numbers, 8))
-    texts_at = versions_at + len(version_table)
+    relocations_at = -(-(versions_at + len(version_table)) // 8) * 8
+    texts_at = relocations_at + 24 * len(imports)
     # The code has the same length wherever the texts and the zeros are.
-    code, texts, offsets = _code(exports, 0, 0, 0)
+    code, texts, offsets = _code(exports, 0, 0, 0, 0)
     code_at = -(-(texts_at + len(texts)) // PAGE) * PAGE
     data_at = -(-(code_at + len(code)) // PAGE) * PAGE
 
@@ -118,32 +127,41 @@ def library_bytes(soname, exports, needed=()):
     if versions:
         dynamic += [(0x6FFFFFF0, numbers_at), (0x6FFFFFFC, versions_at),
                     (0x6FFFFFFD, len(versions) + 1)]
+    if imports:
+        dynamic += [(7, relocations_at), (8, 24 * len(imports)), (9, 24)]
     dynamic.append((0, 0))
     dynamic_table = b"".join(struct.pack("<qQ", *entry) for entry in dynamic)
     zeros_at = -(-(data_at + len(dynamic_table)) // 64) * 64
-    code, texts, offsets = _code(exports, code_at, texts_at, zeros_at)
+    slot_at = zeros_at + ZEROS_BYTES
+    data_end = slot_at + 8 * len(imports)
+    code, texts, offsets = _code(exports, code_at, texts_at, zeros_at, slot_at)
+    relocations = b"".join(
+        struct.pack("<QQq", slot_at + 8 * index, len(exports) + 1 + index << 32 | FILL_SLOT, 0)
+        for index in range(len(imports)))
 
     symbols = bytes(24)
     for export, offset in zip(exports, offsets):
         kind, section, where, size = FUNCTION, 6, code_at + offset, 0
         if export.body is None:
             kind, section, where, size = OBJECT, 8, zeros_at, ZEROS_BYTES
-        symbols += struct.pack("<IBBHQQ", strings.add(export.name), 16 | kind, 0, section, where,
-                               size)
+        symbols += struct.pack("<IBBHQQ", strings.add(export.name), GLOBAL | kind, 0, section,
+                               where, size)
+    for name in imports:
+        symbols += struct.pack("<IBBHQQ", strings.add(name), WEAK | FUNCTION, 0, 0, 0, 0)
 
     image = bytearray(data_at)
     for where, part in ((symbols_at, symbols), (strings_at, strings.data), (hash_at, hash_table),
                         (numbers_at, version_numbers), (versions_at, version_table),
-                        (texts_at, texts), (code_at, code)):
+                        (relocations_at, relocations), (texts_at, texts), (code_at, code)):
         image[where:where + len(part)] = part
     image[data_at:] = dynamic_table
     dynamic_end = len(image)
 
-    names = _Strings()
-    sections = [(names.add(""), 0, 0, 0, 0, 0, 0, 0, 0, 0)]
+    section_names = _Strings()
+    sections = [(section_names.add(""), 0, 0, 0, 0, 0, 0, 0, 0, 0)]
 
     def section(name, kind, flags, where, size, link=0, info=0, alignment=8, entry=0):
-        sections.append((names.add(name), kind, flags, where, where, size, link, info, alignment,
+        sections.append((section_names.add(name), kind, flags, where, where, size, link, info, alignment,
                          entry))
 
     section(".dynsym", 11, 2, symbols_at, len(symbols), 2, 1, 8, 24)
@@ -154,12 +172,12 @@ def library_bytes(soname, exports, needed=()):
             len(versions) + 1 if versions else 0)
     section(".text", 1, 6, code_at, len(code), alignment=16)
     section(".dynamic", 6, 3, data_at, dynamic_end - data_at, 2, 0, 8, 16)
-    section(".bss", 8, 3, zeros_at, ZEROS_BYTES, alignment=64)
+    section(".bss", 8, 3, zeros_at, data_end - zeros_at, alignment=64)
     name_at = len(image)
     section(".shstrtab", 3, 0, name_at, 0, alignment=1)
-    names_size = len(names.data)
+    names_size = len(section_names.data)
     sections[-1] = (*sections[-1][:5], names_size, *sections[-1][6:])
-    image += names.data
+    image += section_names.data
     image += bytes(-len(image) % 8)
     table_at = len(image)
     for entry in sections:
@@ -170,7 +188,7 @@ def library_bytes(soname, exports, needed=()):
     headers = (
         (1, 4, 0, code_at, code_at, PAGE),
         (1, 5, code_at, len(code), len(code), PAGE),
-        (1, 6, data_at, dynamic_end - data_at, zeros_at + ZEROS_BYTES - data_at, PAGE),
+        (1, 6, data_at, dynamic_end - data_at, data_end - data_at, PAGE),
         (2, 6, data_at, len(dynamic_table), len(dynamic_table), 8),
         (0x6474E551, 6, 0, 0, 0, 16),  # the stack holds no code
     )

@@ -15,6 +15,7 @@ An action is one of
   text WORDS              return the address of WORDS (the last action)
   handle ARG              store an address, not null, through argument ARG (from 1)
   store32 ARG[+OFFSET] N  store a number through it; store64 stores eight bytes
+  kernel                  count a kernel, which may write any memory
 
 N is a number, or @NAME for an option of the program that writes the library. The first line whose
 NAMES match a function holds. A name without `*` is defined even if nobody imports it.
@@ -73,6 +74,10 @@ def _action(words, body, options):
     elif name == "return":
         (number,) = rest
         body.result = _number(number, options)
+    elif name == "kernel":
+        if rest:
+            raise ValueError("kernel has no operand")
+        body.is_kernel = True
     elif name == "text":
         body.text = " ".join(rest)
     elif name == "handle":

@@ -1,5 +1,7 @@
 """Writes the x86-64 code of a function that stores constants and returns one.
 
+A function that stands for a kernel also calls another function.
+
 The calling convention is the System V one: six arguments in registers, the others on the stack.
 """
 
@@ -29,6 +31,7 @@ class Body:
     stores: list = dataclasses.field(default_factory=list)
     result: int = 0
     text: str = None  # the result is the address of this text
+    is_kernel: bool = False  # calls the function whose address is in the slot
 
 
 def _load_argument(argument):
@@ -58,11 +61,22 @@ def _store(store, at, zeros):
     return load + b"\x74" + bytes([len(write)]) + write
 
 
-def function_code(body, at, zeros, text_at):
-    """Returns the code of `body` at address `at`; `zeros` and `text_at` are addresses."""
+def _call(slot, at):
+    """Code that calls the function at the address in `slot`, if it is not null."""
+    # sub rsp, 8; call rax; add rsp, 8
+    call = b"\x48\x83\xec\x08\xff\xd0\x48\x83\xc4\x08"
+    # mov rax, [rip + …]; test rax, rax; jz
+    load = b"\x48\x8b\x05" + struct.pack("<i", slot - (at + 7)) + b"\x48\x85\xc0"
+    return load + b"\x74" + bytes([len(call)]) + call
+
+
+def function_code(body, at, zeros, text_at, slot):
+    """Returns the code of `body` at address `at`; the other arguments are addresses."""
     code = b""
     for store in body.stores:
         code += _store(store, at + len(code), zeros)
+    if body.is_kernel:
+        code += _call(slot, at + len(code))
     if body.text is not None:
         code += b"\x48\x8d\x05" + struct.pack("<i", text_at - (at + len(code) + 7))
     else:

@@ -19,6 +19,7 @@ from elf_writer import Export, library_bytes
 from function_table import WrongTable, read_table
 
 TABLES = pathlib.Path(__file__).resolve().parent / "tables"
+KERNEL_HELPER = "libstrata_sim_kernel.so"  # has KERNEL_FUNCTION of elf_writer
 OPTIONS = {"cudnn_workspace": 0}  # name: value, if the command line has none
 
 
@@ -87,6 +88,8 @@ def make_library(table, soname, wanted, helpers):
             exports.append(Export(name, one.version, None))
         else:
             exports.append(Export(name, one.version if one else version, table.body_of(name)))
+    if any(one.body is not None and one.body.is_kernel for one in exports):
+        needed.append(str(helpers / KERNEL_HELPER))
     return library_bytes(soname, exports, needed)
 
 

@@ -7,7 +7,7 @@
 
 namespace strata::simdriver {
 
-// The color that PyTorch's `new_group` gives to ncclCommSplit: the hash of the
+// The color that PyTorch's `new_group` passes to ncclCommSplit: the hash of the
 // list of ranks as a Python tuple, one rank at a time.
 //
 // Source: PyTorch 2.11 and 2.15, distributed_c10d.py, _process_group_color;
@@ -21,7 +21,7 @@ class SplitColor {
     tuple_ = (tuple_ << 31 | tuple_ >> 33) * 11400714785074694791U;
   }
 
-  // Whether PyTorch gives this color to the ranks added so far.
+  // True if PyTorch passes this color for the ranks added so far.
   bool Is(int color) const {
     const std::uint64_t tuple = tuple_ + (count_ ^ (kStart ^ 3527539U));
     constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();

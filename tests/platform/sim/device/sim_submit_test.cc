@@ -1,6 +1,7 @@
 // Copies, fills, work and frees while work is pending.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -47,6 +48,47 @@ TEST_F(SimSubmitTest, CopyReadsPageableMemoryAtTheCall) {  // H6
   EXPECT_EQ(*target, 0u);
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   EXPECT_EQ(*target, 1u);
+}
+
+// Whether the target stores the bytes or not.
+TEST_F(SimSubmitTest, PageableSourceMayBecomeOtherMemoryBeforeTheCopyRuns) {
+  constexpr std::size_t kBytes = std::size_t{2} << 20;
+  for (const char* const data : {"phantom", "small", "backed"}) {
+    PlatformOptions options = SimOptions(1, kFrames);
+    options.sim_progress = "lazy";
+    options.sim_data = data;
+    Build(options);
+    std::vector<char> source(kBytes, 'a');
+    const DevicePtr target = Alloc(kBytes);
+    const Stream stream = NewStream();
+    ASSERT_EQ(device().MemcpyAsync(target, At(source.data()), kBytes, stream),
+              Status::kSuccess);
+    ASSERT_EQ(device().HostRegister(source.data(), kBytes / 2, 0),
+              Status::kSuccess);
+    std::fill(source.begin(), source.end(), 'b');
+    EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess) << data;
+    char read = 'c';
+    ASSERT_EQ(device().MemcpyAsync(At(&read), target, 1, stream),
+              Status::kSuccess);
+    EXPECT_EQ(read, std::string(data) == "backed" ? 'a' : 0) << data;
+    ASSERT_EQ(device().HostUnregister(source.data()), Status::kSuccess);
+  }
+}
+
+// A copy whose target is gone still fails.
+TEST_F(SimSubmitTest, CopyThatReadItsSourceNeedsItsTarget) {
+  PlatformOptions options = SimOptions(1, kFrames);
+  options.sim_progress = "lazy";
+  options.sim_free = "nosync";
+  options.sim_data = "phantom";
+  Build(options);
+  const std::uint64_t source = 1;
+  const DevicePtr target = Alloc(4096);
+  const Stream stream = NewStream();
+  ASSERT_EQ(device().MemcpyAsync(target, At(&source), 8, stream),
+            Status::kSuccess);
+  ASSERT_EQ(device().MemFree(target), Status::kSuccess);
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kIllegalAddress);
 }
 
 TEST_F(SimSubmitTest, CopyToPageableMemoryIsDoneWhenItReturns) {  // H6

@@ -1,6 +1,7 @@
 #include "strata/tests/testing/devices/cuda/driver_faults.h"
 
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
@@ -196,9 +197,16 @@ CudaDriver FaultyCudaDriver() {
 std::string StateOfSimDriver() {
   static const auto describe = reinterpret_cast<SimDriverStateFunction>(dlsym(
       dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), kSimDriverStateName));
-  std::array<char, 4096> text{};
-  if (describe == nullptr || describe(text.data(), text.size()) != 0) return "";
-  return text.data();
+  constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+  for (std::size_t bytes = 4096; describe != nullptr && bytes <= kMostBytes;
+       bytes *= 2) {
+    std::string text(bytes, '\0');
+    if (describe(text.data(), text.size()) != 0) continue;
+    text.resize(text.find('\0'));
+    return text;
+  }
+  ADD_FAILURE() << "the driver does not describe its state";
+  return "";
 }
 
 }  // namespace strata

@@ -38,7 +38,7 @@ class DriverFaults {
   // Restores the context and the capture mode of the thread if a call failed to
   // do that.
   static void MakeUpThread();
-  // Forgets the failed calls, except those that took a context off the thread.
+  // Discards the recorded failures, except missed CtxPopCurrent calls.
   static void Forget();
 };
 

@@ -242,7 +242,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
     const HostStrategy name = strategy_name_;
     try {
       BuildPool(strategy);
-      pool_->AddVisitor(std::move(visitor));
+      pool_->AddVisitor(visitor);
       const std::lock_guard<std::mutex> guard(fronts_mutex_);
       Front* front = MakeFront(Stream());
       Front& old = DefaultFront();

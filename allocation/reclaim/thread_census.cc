@@ -37,8 +37,9 @@ ThreadCensus::ThreadCensus()
 
 void ThreadCensus::KeepOwnEntry() noexcept {
   Entry* own = first_;
-  while (own != nullptr && own->places != &ThisThread().counted_places)
+  while (own != nullptr && own->places != &ThisThread().counted_places) {
     own = own->next;
+  }
   if (own != nullptr) own->previous = own->next = nullptr;
   first_ = own;
 }

@@ -296,8 +296,9 @@ Options WithProcessEnvironment(const Options& options) {
   TfEnvironment result = WithTfEnvironment(
       options,
       [](const char* name) -> const char* { return std::getenv(name); });
-  for (const std::string& change : result.changes)
+  for (const std::string& change : result.changes) {
     STRATA_LOG(Warning) << change;
+  }
   for (const std::string& error : result.errors) STRATA_LOG(Error) << error;
   return std::move(result.options);
 }

@@ -126,7 +126,8 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
   memory.is_managed = is_managed;
-  bfc.limit_of = [options = BfcFlags(options), memory](
+  const BfcFlags& flags = options;
+  bfc.limit_of = [options = flags, memory](
                      std::size_t free_bytes, std::size_t total_bytes) {
     BfcDeviceMemory now = memory;
     now.free_bytes = free_bytes;

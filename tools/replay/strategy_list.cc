@@ -50,8 +50,9 @@ std::vector<Options> OptionsPerStrategyOrPeer() {
     }
   }
   // Throws for wrong names and switches.
-  for (const Options& options : all)
+  for (const Options& options : all) {
     peers::IsPeerName(options.allocator_strategy);
+  }
   return all;
 }
 

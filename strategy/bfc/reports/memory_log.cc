@@ -307,8 +307,9 @@ std::function<void(const BfcSnapshot&)> MakeMemoryLogSink(
       // Line by line: one log message is cut at 30 000 characters.
       std::istringstream log(
           MemoryLog(snapshot, snapshot.refused_bytes, max_lines));
-      for (std::string line; std::getline(log, line);)
+      for (std::string line; std::getline(log, line);) {
         STRATA_LOG(Warning) << line;
+      }
     } catch (const std::bad_alloc&) {
       STRATA_LOG(Warning) << "bfc: no host memory for a memory log";
     }

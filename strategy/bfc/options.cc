@@ -127,8 +127,8 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
   memory.compute_major = device->caps().compute_major;
   memory.is_managed = is_managed;
   const BfcFlags& flags = options;
-  bfc.limit_of = [options = flags, memory](
-                     std::size_t free_bytes, std::size_t total_bytes) {
+  bfc.limit_of = [options = flags, memory](std::size_t free_bytes,
+                                           std::size_t total_bytes) {
     BfcDeviceMemory now = memory;
     now.free_bytes = free_bytes;
     now.total_bytes = total_bytes;

@@ -2,6 +2,8 @@
 
 #include <gflags/gflags.h>
 
+#include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -16,7 +18,8 @@ namespace {
 // gflags holds the pointers as long as the process lives, also if the library
 // with this code is unloaded. So nothing here is ever destroyed.
 const char* Forever(const char* text) {
-  return (new std::string(text))->c_str();
+  const std::size_t bytes = std::strlen(text) + 1;
+  return static_cast<const char*>(std::memcpy(new char[bytes], text, bytes));
 }
 
 template <class Value>

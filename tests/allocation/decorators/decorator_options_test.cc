@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "strata/platform/host/processor.h"
 #include "strata/platform/biased_lock/process_barrier.h"
+#include "strata/platform/host/processor.h"
 
 namespace strata {
 namespace {

@@ -31,9 +31,9 @@ namespace strata {
 //   - A handle with all addresses in one free block is a free handle: no live
 //     byte is in it. Only free handles move or are released.
 //   - A free handle moves at once: it is mapped a second time, for blocks of
-//     the same stream. The old addresses serve no request until the
-//     work that used them is done; then they are unmapped. Without aliases,
-//     a growth waits for that work first.
+//     the same stream. Its old addresses serve no request. They are unmapped
+//     after the end of the work that used them. Without aliases, a growth
+//     waits for that work first.
 //   - The limit counts bytes of handles before the driver creates them.
 //   - A growth changes nothing if a driver call fails. Memory that the driver
 //     also refuses to unmap or to release serves no request. It stays counted

@@ -38,8 +38,8 @@ class SimPlatform;
 //
 // Model: the host maps none of the addresses. Memory is phantom unless the
 //   platform's options say otherwise (frame_store.h): a device of any size
-//   costs only its bookkeeping, and bytes written to it are lost, or all but
-//   those of small writes.
+//   costs only its bookkeeping. It loses the bytes of writes: of all writes, or
+//   of all except small ones.
 //   Work runs in stream order, in the calling threads, at a time that the
 //   platform's progress selects (progress_policy.h). By default it runs before
 //   its call returns. Work that fails leaves an error that every later call

@@ -10,8 +10,8 @@ namespace strata {
 
 // Effects of copies, fills and work on the bytes behind addresses.
 //
-// Model: host memory has all its bytes. Device memory has all of them
-//   (FrameStore), those of small writes (KeptBytes), or none. Bytes that are
+// Model: host memory has all its bytes. Device memory stores every
+//   write (FrameStore), small writes (KeptBytes), or no write. Bytes that are
 //   not stored read as zeros. A write of more than KeptBytes::kMostWriteBytes
 //   makes kept bytes in its range unknown. A copy on the device moves the kept
 //   bytes, for any size.

@@ -105,7 +105,7 @@ TEST(KeptBytesTest, AfterAKernelNoReadOfANumberKnowsThem) {
   EXPECT_EQ(ShowRead(kept, 0, 8), "........");
 }
 
-// What is left of a write is none.
+// After a kernel, the rest of a write that lost its first bytes is unknown.
 TEST(KeptBytesTest, AfterAKernelNoReadKnowsTheRestOfAWrite) {
   KeptBytes kept;
   Write(kept, 0, "0123456789abcdef");

@@ -134,7 +134,7 @@ TEST_F(SimSmallWritesTest, EndWithTheirMemory) {
     const DevicePtr ptr = Alloc(bytes);
     Write(ptr + bytes - 3, "abc");
     EXPECT_EQ(device().MemFree(ptr), kOk);
-    // The same frames, at another address.
+    // The device gives the freed frames to this block.
     const DevicePtr again = Alloc(bytes);
     EXPECT_EQ(Read(again + bytes - 3, 3), "...");
   }

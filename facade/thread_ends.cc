@@ -22,7 +22,7 @@ class ThreadEnds::Notes {
     }
   }
 
-  // Of the calling thread; null: none.
+  // The notes of the calling thread; null: none.
   static thread_local constinit Notes* t_own;
 
   void Add(std::shared_ptr<ThreadEnds> ends, const Stream& stream) {

@@ -83,7 +83,7 @@ class Tensor {
   Tensor Slice(std::int64_t begin, std::int64_t end) const;
   // Element `i` of the first dimension, as a tensor with one dimension less.
   Tensor SubSlice(std::int64_t i) const;
-  // The same elements in another shape.
+  // A tensor with these elements in another shape.
   //
   // Errors: std::invalid_argument if their number differs.
   Tensor Reshaped(Shape shape) const;

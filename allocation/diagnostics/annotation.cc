@@ -19,7 +19,8 @@ class BackwardText {
   char* at() const { return at_; }
   bool full() const { return at_ == begin_; }
 
-  // Writes the end of `text`, as much as fits.
+  // Writes `text` before the text so far. Omits the first bytes of `text` if
+  // the room is too small.
   void Prepend(std::string_view text) {
     const auto room = static_cast<std::size_t>(at_ - begin_);
     const std::size_t count = std::min(room, text.size());

@@ -38,7 +38,7 @@ Allocation* ObserveAllocator::TryAllocate(const Request& request,
   NoteHost(DeviceCall::kHostAcquire);
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
-    // Includes memory that another thread freed meanwhile.
+    // The memory may be a block that another thread freed during the call.
     NoteHost(DeviceCall::kHostAcquire);
     NoteBlock(DeviceCall::kBlockAlloc, *allocation, chain_stream_);
   }

@@ -86,8 +86,9 @@ class GuardLedger {
   // not live: it was freed before.
   bool BeginFree(GuardRecord& record) noexcept;
   void Quarantine(GuardRecord& record) noexcept;
-  // Alternative to the quarantine: call them around the free of the memory
-  // below. Checks that begin in between skip the block. The record becomes
+  // BeginDrop() and EndDrop() replace Quarantine() for a block that is freed at
+  // once: call BeginDrop() before the layer below frees the memory, EndDrop()
+  // after it. Checks that begin in between skip the block. The record becomes
   // spare when no check pins it.
   void BeginDrop(GuardRecord& record) noexcept;
   void EndDrop(GuardRecord& record) noexcept;

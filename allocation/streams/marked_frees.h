@@ -33,7 +33,8 @@ struct StreamMarkQueue {
 struct StreamMark {
   Stream stream;  // uses the block
   std::shared_ptr<StreamMarkQueue> queue;
-  // Tick that must be done; 0: the tick of the free, which is not yet noted.
+  // Tick of `stream` after which the stream no longer uses the block; 0: the
+  // tick of the free, which is not yet noted.
   StreamTimeline::Tick tick = 0;
   std::unique_ptr<StreamMark> next;  // next mark of the same block
 

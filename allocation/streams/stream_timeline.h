@@ -102,7 +102,7 @@ class StreamTimeline {
   // Records an event after all work submitted so far, if a tick is open.
   // kNotReady: a capture does not permit it now.
   Status Close() noexcept;
-  // Like Close(), also for the ticks owed.
+  // Notes the tick that Owe() promised, if any, then does the same as Close().
   Status Settle() noexcept;
   // Queries whether the stream is idle. If so, all noted ticks are done,
   // without an event. Makes no query while captures are announced.

@@ -61,7 +61,8 @@ class Setter {
   }
 
  private:
-  // As gflags, which also accepts --noNAME.
+  // True if --undefok names the flag. As in gflags, NAME there also covers
+  // --noNAME.
   bool IsTolerated(const std::string& name) const {
     return IsOneOf(name, tolerated_) ||
            (name.starts_with("no") && IsOneOf(name.substr(2), tolerated_));

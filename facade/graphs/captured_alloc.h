@@ -23,7 +23,8 @@ class CapturedAlloc {
   CapturedAlloc& operator=(const CapturedAlloc&) = delete;
 
   // Serves the request at `place` from the pool of the capture that `stream`
-  // takes part in, if `is_captured`. Null without it: no capture.
+  // takes part in. Sets `is_captured` to false, and returns null, if `stream`
+  // takes part in no capture.
   virtual Allocation* TryAllocate(const std::shared_ptr<PlaceState>& place,
                                   const Stream& stream, const Request& request,
                                   Failure& failure,

@@ -23,7 +23,8 @@ struct StreamRecord {
 
 // The streams that the program created, by handle.
 //
-// Model: reads no state of the device, so that a capture is left alone.
+// Model: reads no state of the device, because such a call can invalidate a
+//   capture.
 // Threads: any.
 class StreamList {
  public:

@@ -13,9 +13,9 @@
 
 namespace strata::simdriver {
 
-// Values of the driver as Strata's, which have the same numbers. Functions that
-// return false refuse a field that is not zero where CUDA reserves it, or a
-// value that CUDA does not know.
+// Convert values of the driver to the types of Strata, which have the same
+// numbers. A function that returns a bool returns false if a reserved field is
+// not zero, or if CUDA does not define the value.
 
 inline Location ToStrata(const CUmemLocation& location) {
   return {static_cast<Location::Kind>(location.type), location.id};

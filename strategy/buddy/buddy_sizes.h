@@ -24,10 +24,11 @@ std::size_t HostMemoryBytes();
 // Model: on a device the first chunk has initial_gpu_memory_in_mb, each further
 //   one reallocate_gpu_memory_in_mb. If the flag is 0, the chunk is a fraction
 //   (fraction_of_gpu_memory_to_use) of the memory available then: free memory
-//   less 5 %. On the host every chunk is the smaller of a 32nd of a fraction of
-//   all memory and initial_cpu_memory_in_mb. For pinned memory it is a 256th of
-//   a fraction of all memory; that fraction is also the most to hold at once. A
-//   larger request gets a chunk of its size.
+//   less 5 %. On the host a chunk has 1/32 of the allowed part of the host's
+//   memory (fraction_of_cpu_memory_to_use), at most initial_cpu_memory_in_mb.
+//   For pinned memory a chunk has 1/256 of the allowed part
+//   (fraction_of_cuda_pinned_memory_to_use), and all chunks together have at
+//   most that part. A larger request gets a chunk of its size.
 // Units: bytes.
 // Source: paddle.md §3.4 rules 1, 4 and 5; §2; §3.2-3.
 class BuddySizes {

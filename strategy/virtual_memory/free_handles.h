@@ -16,9 +16,10 @@ struct FreeHandle {
   // The free block around the handle; once taken, the block of just the handle.
   Block* block = nullptr;
   FreeEpochs::Epoch epoch = 0;
-  // For FreeHandles. Before Sort: number in the order of Add. After Sort: its
-  // index plus one while it is not chosen. Then the length of a shorter prefix
-  // with every earlier unchosen handle.
+  // For FreeHandles. Before Sort: number in the order of Add. After Sort, for a
+  // handle that is not chosen: its index plus one. For a chosen handle: the
+  // length of a prefix of the list that ends before this handle and contains
+  // every earlier handle that is not chosen.
   std::size_t left = 0;
 };
 

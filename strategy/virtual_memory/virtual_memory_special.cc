@@ -179,7 +179,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
       return nullptr;
     }
     failure = Failure();
-    // Of the request's size, so that importers see few other blocks.
+    // As large as the request, so that importers see few other blocks.
     AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
     if (sizes[0] != size) sizes[1] = size;
     chunk->memory = TakeChunk(sizes, sizes[0], failure);

@@ -23,8 +23,8 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.
 constexpr std::size_t kQuantumDivisor = 256;
-// Least room for the dial while much is free, as a fraction of the reserved
-// bytes.
+// Divisor of the reserved bytes: while much memory of the device is free, a
+// growth moves pages (Remap::kDial) only if the room is at least this part.
 constexpr std::size_t kAmpleRoomDivisor = 4;
 // First range of an arena, as a fraction of the device's memory.
 constexpr std::size_t kFirstRangeDivisor = 8;

@@ -21,8 +21,8 @@ TEST(ListUnderLockTest, MakesRoomWithoutTheLockUntilAllFits) {
   ListUnderLock(
       lock, [&] { return things; },
       [&](std::size_t count) {
-        // Not while the lock is held, which would never end. Twice, more
-        // entries appear meanwhile.
+        // Called without the lock: otherwise this would wait for ever. In the
+        // first two calls, more entries appear meanwhile.
         const std::lock_guard<SpinLock> guard(lock);
         listed.reserve(count);
         reserved = count;

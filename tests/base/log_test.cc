@@ -36,7 +36,7 @@ class LogTest : public ::testing::Test {
 
   std::mutex mutex_;
   std::vector<std::string> messages_;
-  LogEntry last_;  // its texts are valid during the call only, but for `file`
+  LogEntry last_;  // only `file` is valid after the call
 };
 
 TEST_F(LogTest, CallbackReceivesSeverityFileLineAndMessage) {

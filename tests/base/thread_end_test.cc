@@ -70,7 +70,9 @@ TEST_F(ThreadEndTest, ACallMayAddAnother) {
   EXPECT_EQ(g_calls, "xa");
 }
 
-// So that the object of one call is not made again by another.
+// A function that was called at the end of the thread cannot be added again by
+// a later one. Otherwise its thread-local object would be created a second
+// time.
 TEST_F(ThreadEndTest, ACallIsMadeOnce) {
   static thread_local constinit ThreadEnd again([]() noexcept {
     g_calls += End<'a'>().is_over() ? 'o' : '-';

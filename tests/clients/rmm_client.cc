@@ -120,7 +120,7 @@ void CheckPool(const char* name, const char* log, std::size_t taken) {
   cuda.deallocate(other, taken);
 }
 
-// The arena and the bins ask the resource below, which is counted.
+// The arena and the bins allocate from `below`, which counts the bytes.
 void CheckOver(
     const char* name, std::size_t granule, std::size_t most_bytes,
     const std::function<void(Counted*, std::size_t, std::size_t)>& use) {

@@ -247,7 +247,7 @@ TEST_P(ForwardingTest, AsksForAHandleOfNoBytes) {
   EXPECT_TRUE(below_->Took("TryAllocate"));
   EXPECT_NE(handle->data(), nullptr);
   handle.reset();
-  if (Answers("DoFree")) layer_->Release();  // what it kept back
+  if (Answers("DoFree")) layer_->Release();  // a deferred free
   EXPECT_TRUE(below_->Took("DoFree"));
 }
 

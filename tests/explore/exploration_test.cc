@@ -20,7 +20,8 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kSteps = 5;
-constexpr std::uint64_t kFewer = 1;  // steps less, if no program is omitted
+// Number of steps less than kSteps if no program is omitted.
+constexpr std::uint64_t kFewer = 1;
 // Minimum number of programs, by number of steps.
 constexpr std::array<std::uint64_t, 9> kPrograms = {
     0, 2, 14, 110, 900, 8'000, 70'000, 600'000, 5'000'000};
@@ -28,7 +29,8 @@ constexpr std::array<std::uint64_t, 9> kPrograms = {
 struct ExploreCase {
   std::string name;
   ExploreOptions options;
-  // Steps less than in the other cases, because more of them are enabled.
+  // Number of steps less than in the other cases. Not 0 for a case in which a
+  // program can choose between more steps at each point.
   std::uint64_t fewer_steps = 0;
 };
 
@@ -82,7 +84,8 @@ std::vector<ExploreCase> Cases() {
   pooled.options.streams = 2;
   pooled.fewer_steps = 1;
   cases.push_back(pooled);
-  // The next capture, of the other stream, joined by the first one.
+  // As before, and then the other stream captures. The first stream joins that
+  // capture.
   pooled.name.append("_joined");
   pooled.options.begin_with.insert(pooled.options.begin_with.end(),
                                    {{StepKind::kBegin, 1, 1},

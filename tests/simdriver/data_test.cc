@@ -108,12 +108,13 @@ TEST(SimDriverDataTest, SmallWritesComeBack) {
               CUDA_SUCCESS);
     EXPECT_EQ(Read(driver, ptr, 5), ".azc.");
     EXPECT_EQ(Read(driver, ptr + 64, 5), ".abc.");
-    // Elements that are no equal bytes: the bytes are unknown.
+    // The two bytes of an element differ. Such a fill is not stored.
     EXPECT_EQ(
         STRATA_DRIVER_FUNCTION(driver, cuMemsetD16, 3020)(ptr + 2, 0x0102, 1),
         CUDA_SUCCESS);
     EXPECT_EQ(Read(driver, ptr, 5), ".a...");
-    // A kernel does nothing, but memory of its result may have been written.
+    // The kernel does nothing here, but a real one may have written a result of
+    // up to 8 bytes.
     Write(driver, ptr, "0123456789");
     KernelTime(driver, 1);
     EXPECT_EQ(Read(driver, ptr, 10), "0123456789");

@@ -133,7 +133,7 @@ TEST(SimDriverLookupTest, FlagsSelectTheNullStream) {
               driver.Exported("cuStreamQuery_ptsz"));
     EXPECT_EQ(driver.Find("cuMemcpy", 12000, 2),
               driver.Exported("cuMemcpy_ptds"));
-    // One that takes no stream.
+    // A function without a stream argument has one variant.
     EXPECT_EQ(driver.Find("cuMemAlloc", 12000, 2),
               driver.Find("cuMemAlloc", 12000, 0));
     void* function = nullptr;

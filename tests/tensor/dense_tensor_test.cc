@@ -166,7 +166,7 @@ TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   EXPECT_EQ(tensor.dims(), Shape({4}));
   EXPECT_EQ(tensor.size_bytes(), 16U);
   EXPECT_THROW(Of(too_large), std::invalid_argument);
-  // As many bytes are allowed.
+  // With elements of one byte the shape has fewer bytes, and is valid.
   DenseTensor bytes = Of(too_large, DataType::kInt8);
   for (const bool fake : {false, true}) {
     EXPECT_THROW(bytes.AllocateFrom(host_, DataType::kFloat32, 0, fake),

@@ -97,7 +97,7 @@ TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
   EXPECT_EQ(context.Alloc<std::int64_t>(tensor, 0, false, true), nullptr);
   EXPECT_EQ(tensor.dtype(), DataType::kInt64);
   EXPECT_EQ(context.HostAlloc<std::int64_t>(tensor, 0, true), nullptr);
-  // Likewise if some is requested, so no chain is needed.
+  // The same with a requested size. No chain is built.
   DenseTensor requested = TensorOf({1000});
   EXPECT_EQ(context.Alloc<float>(requested, 5000, false, true), nullptr);
   EXPECT_EQ(requested.capacity_bytes(), 0U);
@@ -174,7 +174,9 @@ TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
   const auto foreign = context.Alloc<float>(tensor);
   EXPECT_EQ(foreign, data);
   Destroy(stream_);
-  tensor.Resize({0});  // with elements, it needs the stream's chain first
+  // Without elements, because a request for elements would fail earlier, at the
+  // chain of the destroyed stream.
+  tensor.Resize({0});
   EXPECT_THROW(context.Alloc<std::int32_t>(tensor), std::invalid_argument);
   EXPECT_EQ(tensor.data<float>(), data);
 }

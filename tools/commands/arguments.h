@@ -42,8 +42,8 @@ class Arguments {
   // --help, or -h.
   bool TakeHelp();
   // Reads the flags of Strata and of glog among the rest, and returns the other
-  // arguments. With --v, messages of all levels go to stderr. Messages that
-  // another flag requests always do.
+  // arguments. With --v, messages of all levels go to stderr; so they do if
+  // a flag of Strata requests a log.
   //
   // Errors: as ParseCommandLine and OptionsFromFlags.
   std::vector<std::string> ParseFlags() const;

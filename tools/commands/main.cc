@@ -87,8 +87,9 @@ int Main(int argc, char** argv) {
 
 namespace {
 
-// A file that is opened later would get the number of a closed standard stream,
-// and receive its output. As before, writes to stdout then fail.
+// Opens /dev/null in place of each standard stream that is closed. Otherwise
+// the next file would get the number of that stream, and receive its output.
+// Writes to a closed stdout still fail, because it is opened for reading.
 void KeepStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;

@@ -141,8 +141,8 @@ struct Trace {
   bool has_both_defaults = false;  // streams 0 and 1 occur, which are the same
   // skipped: not of device memory, or of another device than the first
   std::uint64_t other_place_rows = 0;
-  // For memory snapshots:
-  // allocated first: live before the first entry
+  // The members up to frees_completed are for memory snapshots.
+  // Blocks that were live before the first entry; allocated first.
   std::uint64_t blocks_before = 0;
   bool has_lost_entries = false;   // the ring of entries wrapped, for certain
   std::uint64_t blocks_after = 0;  // skipped: allocated after the last entry

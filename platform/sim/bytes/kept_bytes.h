@@ -15,10 +15,12 @@ namespace strata {
 // Model: a written byte is known until it is dropped. When the writes take more
 //   than kMostBytes of the host, the oldest are dropped. Offsets count from the
 //   start of the device's memory.
-//   An allocator of the program may use memory again without a call, for the
-//   result of a kernel. So once a kernel ran, a read knows only bytes that are
-//   exactly those of one write, and more than a number: a size or a count that
-//   a kernel computes is never the rest of an older write.
+//   Kernels are not simulated, and the program's own allocator may reuse memory
+//   without a call. So a kernel may have written its result over any known
+//   bytes. After a kernel ran, a read still returns the bytes of an older
+//   write only if it reads exactly the range of that write, and more than
+//   kNumberBytes. So a size or a count that a kernel computes is never read as
+//   a part of an older write.
 // Threads: externally synchronised.
 // Cost: O(log writes), plus the writes in the range.
 class KeptBytes {

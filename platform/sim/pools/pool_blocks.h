@@ -88,8 +88,9 @@ class PoolBlocks {
   std::uint64_t BlockBytes(DevicePtr ptr) const;
   // True if one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
-  // True if a free block covers the range and work before its free, or before
-  // the free of a neighbour that it has joined, may still use it.
+  // True if a free block covers the range and work submitted before its free
+  // may still use it. If the block was joined with neighbours, this includes
+  // the work before their frees.
   bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
                    const StreamOrder& order) const;
   // The chunk that contains all of [ptr, ptr + bytes), or null.

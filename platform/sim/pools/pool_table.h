@@ -57,8 +57,8 @@ class PoolTable final : public MappedMemory {
   Status Allocate(StreamPool* pool, std::uint64_t bytes, const Stream& stream,
                   StreamOrder* order, DevicePtr* ptr);
   // Returns true if `ptr` starts a live block of any pool. The block is then
-  // free from `point` on; without a point, at once. Marks that were added
-  // before do not touch memory that is free at once.
+  // free from `point` on; without a point, at once. A free at once also removes
+  // the pending marks in the block.
   bool Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
             const StreamOrder& order);
 
@@ -93,7 +93,7 @@ class PoolTable final : public MappedMemory {
   bool AwaitsFree(DevicePtr ptr, std::uint64_t bytes,
                   const StreamOrder& order) const;
 
-  // Of all pools, including destroyed ones.
+  // Sums over all pools, including destroyed ones.
   std::uint64_t live_count() const;
   std::uint64_t live_bytes() const;
   // Number of handles that were created or imported, and not destroyed.

@@ -123,7 +123,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   const std::unique_ptr<ProgressPolicy> progress_;
   const bool moves_after_calls_;
   const bool is_timed_;
-  std::condition_variable completed_;  // an operation ran while threads wait
+  std::condition_variable completed_;  // notified after each operation
   int waiters_ = 0;                    // threads that wait for completed_
   int running_ = 0;                    // operations that run now
 };

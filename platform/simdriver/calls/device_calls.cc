@@ -34,7 +34,8 @@ CUresult PutText(const std::string& text, char* out, int length) {
   return CUDA_SUCCESS;
 }
 
-// Runs `body()` if the result goes somewhere and there is such a device.
+// Runs `body()` if `out`, the address for the result, is not null and `device`
+// exists.
 template <class Body>
 CUresult OfDevice(CUdevice device, const void* out, Body body) {
   const CUresult result = CheckOrdinal(device);

@@ -9,8 +9,8 @@
 namespace strata::simdriver {
 namespace {
 
-// As a GPU of compute capability 9.0 answers: bytes, but for the depth and the
-// count of launches on the device.
+// The limits that a GPU of compute capability 9.0 reports at first. All are
+// bytes, except the depth and the number of launches from the device.
 constexpr std::array<std::size_t, CU_LIMIT_MAX> kAtStart = [] {
   std::array<std::size_t, CU_LIMIT_MAX> limits{};
   limits[CU_LIMIT_STACK_SIZE] = 1 << 10;

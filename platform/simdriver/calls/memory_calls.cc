@@ -29,7 +29,7 @@ CUresult CopyAsync(NullStream null, DevicePtr target, DevicePtr source,
   });
 }
 
-// In the null stream, and done when the call returns.
+// Copies in the null stream. The copy is complete when the call returns.
 CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
               std::size_t bytes) {
   return OnStream(null, nullptr, [&](SimDevice& device, const Stream& stream) {

@@ -7,7 +7,7 @@
 
 namespace strata::simdriver::runtime {
 
-// Numbers of the two are the same.
+// The driver and the runtime use the same numbers for errors.
 inline cudaError_t ToError(CUresult result) {
   return static_cast<cudaError_t>(result);
 }

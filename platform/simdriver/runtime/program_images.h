@@ -13,12 +13,12 @@
 
 namespace strata::simdriver::runtime {
 
-// The fat binaries of the program, which its constructors register, with their
-// kernels and variables.
+// The fat binaries of the program, with their kernels and variables.
+// Constructors of the program register them.
 //
 // Model: registration calls no driver. The first use of a kernel loads the
-//   module; the first use of a variable takes device memory for it, which stays
-//   taken. Names belong to the program and live as long as its image.
+//   module. The first use of a variable allocates device memory for it, which
+//   is never freed. Names belong to the program and live as long as its image.
 // Threads: any. No lock is held during a call of the driver.
 class ProgramImages {
  public:

@@ -57,7 +57,8 @@ void RegisterManagedVar(void** handle, void** host_pointer, char*, const char*,
   Images().AddManaged(handle, host_pointer, bytes);
 }
 
-// Before the host first uses a managed variable of the image.
+// Code of the compiler calls it before the host first uses a managed variable
+// of the image.
 char InitModule(void** handle) {
   const cudaError_t error =
       WithContext([&] { return Images().MakeManaged(handle); });

@@ -77,7 +77,7 @@ std::string TextOf(const BfcSnapshot& snapshot) {
   std::ostringstream text;
   text.imbue(std::locale::classic());
   WriteMemoryMap(snapshot, text);
-  // A stream out of memory drops text silently.
+  // An ostringstream without memory drops text and reports no error by itself.
   if (!text.good()) throw std::bad_alloc();
   return text.str();
 }

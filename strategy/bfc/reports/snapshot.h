@@ -17,7 +17,7 @@ struct BfcSnapshot {
     std::uintptr_t address = 0;
     std::size_t size = 0;
     std::size_t requested_bytes = 0;  // 0 while free
-    int bin = -1;                     // Of a free chunk; -1 while in use.
+    int bin = -1;                     // Bin of a free chunk; -1 while in use.
     bool in_use = false;
     bool deferred = false;  // In use, but freed: see BlockState::kDeferred.
     std::int64_t allocation_id = -1;   // -1 while free

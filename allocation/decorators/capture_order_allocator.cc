@@ -174,42 +174,42 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
     mark.unknown = true;
   }
   if (--asking_ == 0) asking_.notify_all();
-  Park(&freed, ended);
+  Defer(&freed, ended);
   GiveAll(&freed);
 }
 
-void CaptureOrderAllocator::Park(List* freed, std::uint64_t ended) noexcept {
+void CaptureOrderAllocator::Defer(List* freed, std::uint64_t ended) noexcept {
   const Marked& mark = freed->front();
   if (!mark.unknown && mark.frontier.empty()) return;
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (ended == ended_) parked_.splice(parked_.end(), *freed);
+  if (ended == ended_) deferred_.splice(deferred_.end(), *freed);
 }
 
 void CaptureOrderAllocator::TakeReady(List* ready) noexcept {
-  List parked;
+  List deferred;
   std::uint64_t ended = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    parked.splice(parked.end(), parked_);
+    deferred.splice(deferred.end(), deferred_);
     ended = ended_;
   }
-  if (parked.empty()) return;
+  if (deferred.empty()) return;
   Device& device = *own_->device();
   std::vector<GraphNode> now;
   const bool is_capturing = CaptureFrontier(device, own_->stream(), &now);
-  for (auto mark = parked.begin(); is_capturing && mark != parked.end();) {
+  for (auto mark = deferred.begin(); is_capturing && mark != deferred.end();) {
     const auto next = std::next(mark);
     if (!mark->unknown && AllPrecede(device, mark->frontier, now)) {
-      ready->splice(ready->end(), parked, mark);
+      ready->splice(ready->end(), deferred, mark);
     }
     mark = next;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   // A capture that ended in between did not see these blocks: free them now.
   if (ended == ended_) {
-    parked_.splice(parked_.begin(), parked);
+    deferred_.splice(deferred_.begin(), deferred);
   } else {
-    ready->splice(ready->end(), parked);
+    ready->splice(ready->end(), deferred);
   }
 }
 
@@ -246,7 +246,7 @@ void CaptureOrderAllocator::CaptureEnded() noexcept {
       mark.frontier.clear();
       mark.unknown = false;
     }
-    ready.splice(ready.end(), parked_);
+    ready.splice(ready.end(), deferred_);
   }
   GiveAll(&ready);
 }

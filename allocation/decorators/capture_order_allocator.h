@@ -86,10 +86,10 @@ class CaptureOrderAllocator final : public Decorator {
   // Reads the captured work of `stream`, which is about to be destroyed, for
   // the blocks it marked.
   void NoteEnd(const Stream& stream) noexcept;
-  // Parks `freed`, blocks freed when `ended` captures had ended. Leaves it to
+  // Defers `freed`, blocks freed when `ended` captures had ended. Leaves it to
   // the caller if there is nothing to wait for, or if a capture has ended
   // since.
-  void Park(List* freed, std::uint64_t ended) noexcept;
+  void Defer(List* freed, std::uint64_t ended) noexcept;
   // Moves to `ready` the blocks that may be reused.
   void TakeReady(List* ready) noexcept;
   void GiveAll(List* ready) noexcept;
@@ -99,7 +99,7 @@ class CaptureOrderAllocator final : public Decorator {
   List marked_;  // live; guarded by mutex_
   // guarded by mutex_
   std::unordered_map<const Block*, List::iterator> by_block_;
-  List parked_;              // freed; guarded by mutex_
+  List deferred_;            // freed; guarded by mutex_
   std::uint64_t ended_ = 0;  // number of ended captures; guarded by mutex_
   // Number of frees that may still query streams of a mark that left the lists.
   std::atomic<int> asking_{0};

@@ -111,10 +111,10 @@ TEST_F(FacadeShutdownTest, WhatCannotBeWaitedForGoesBackAtTheEnd) {
     const Stream other = NewStream();
     AllocationPtr kept = facade().Alloc(kPlace, 1000, other);
     AllocationPtr marked = facade().Alloc(kPlace, Mebibytes(2), own);
-    AllocationPtr parked = facade().Alloc(kPlace, Mebibytes(2), own);
+    AllocationPtr deferred = facade().Alloc(kPlace, Mebibytes(2), own);
     EXPECT_TRUE(facade().RecordStream(marked, other));
     marked.reset();
-    parked.reset();
+    deferred.reset();
     kept.reset();
     for (const DeviceCall call :
          {DeviceCall::kStreamSynchronize, DeviceCall::kEventSynchronize,

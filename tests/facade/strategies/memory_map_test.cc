@@ -59,7 +59,7 @@ TEST_F(MemoryMapTest, AMarkedBlockIsDeferredUntilItsStreamIsDone) {
   EXPECT_EQ(Map().deferred, 0U);
 }
 
-TEST_F(MemoryMapTest, AParkedBlockIsDeferredUntilItIsTakenAgain) {
+TEST_F(MemoryMapTest, ADeferredBlockIsListedUntilItsStreamReusesIt) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
     Build(std::string("allocator_strategy=").append(name));

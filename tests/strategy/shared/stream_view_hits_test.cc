@@ -63,7 +63,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamWaitsForWhatAHitGave) {
 }
 
 // DESIGN §4: a block freed on stream A stays in A's list, reusable at once.
-TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
+TEST_F(StreamViewHitsTest, AHitDefersAFreeAndTakesADeferredBlock) {
   UseBoth();
   Block* const block = a_->Allocate(4096).release()->block();
   const void* const data = block->data;
@@ -109,7 +109,7 @@ TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStream) {
 }
 
 // A destroyed view leaves its deferred blocks.
-TEST_F(StreamViewHitsTest, WhatAViewParkedOutlivesIt) {
+TEST_F(StreamViewHitsTest, DeferredBlocksOutliveTheirView) {
   UseBoth();
   a_->Allocate(Mebibytes(20)).reset();
   Work(*a_);
@@ -141,7 +141,7 @@ TEST_F(StreamViewHitsTest, WhatIsTakenBackIsNotDeferred) {
 
 // DESIGN §4: a block from a hit becomes available to others when A's event is
 // complete.
-TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
+TEST_F(StreamViewHitsTest, AnotherStreamGetsTheBlockThatAHitDeferred) {
   UseBoth();
   const std::uint64_t waits = Waits();
   Block* const block = a_->Allocate(Mebibytes(20)).release()->block();
@@ -199,7 +199,7 @@ TEST_F(StreamViewHitsTest, WhileCapturesAreAnnouncedEveryCallWalks) {
 }
 
 // No thread would drain it.
-TEST_F(StreamViewHitsTest, NoHitParksOnceTheFacadeHasLetGo) {
+TEST_F(StreamViewHitsTest, NoHitDefersAFreeOnceTheFacadeHasClosed) {
   UseBoth();
   Block* const block = a_->Allocate(4096).release()->block();
   place_.frees()->Close();

@@ -41,7 +41,7 @@ TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
 }
 
 // DESIGN §4: a block freed on stream A stays in A's list.
-TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
+TEST_F(StreamViewTest, AStreamReusesItsDeferredBlockAtOnce) {
   UseBoth();
   AllocationPtr block = a_->Allocate(4096);
   const void* const data = block->data();
@@ -55,7 +55,7 @@ TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
 }
 
 // So blocks freed earlier become available to others sooner.
-TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
+TEST_F(StreamViewTest, AmongEqualSizesTheNewestDeferredBlockIsTaken) {
   UseBoth();
   std::array<AllocationPtr, 3> blocks;
   std::array<const void*, 3> addresses{};
@@ -72,7 +72,7 @@ TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
 }
 
 // For a strategy that aligns blocks itself.
-TEST(StreamViewOfBfcTest, AnAlignedRequestHasTheParkedBlockThatIs) {
+TEST(StreamViewOfBfcTest, AnAlignedRequestGetsTheAlignedDeferredBlock) {
   PoolPlaceOptions options;
   options.progress = "manual";
   PoolPlace place(options);
@@ -102,7 +102,7 @@ TEST(StreamViewOfBfcTest, AnAlignedRequestHasTheParkedBlockThatIs) {
 }
 
 // DESIGN §4: it reaches the shared strategy when A's event is complete.
-TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
+TEST_F(StreamViewTest, AnotherStreamGetsADeferredBlockOnceTheWorkIsDone) {
   UseBoth();
   const std::uint64_t waits = Waits();
   AllocationPtr block = a_->Allocate(Mebibytes(20));
@@ -119,7 +119,7 @@ TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
 
 // Also by a request that must not grow, because the layer above tries that
 // first.
-TEST_F(StreamViewTest, AParkedBlockIsThereWithoutGrowth) {
+TEST_F(StreamViewTest, ADeferredBlockServesARequestWithoutGrowth) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(20));
   const void* const data = block->data();
@@ -129,7 +129,7 @@ TEST_F(StreamViewTest, AParkedBlockIsThereWithoutGrowth) {
   EXPECT_EQ(block->data(), data);
 }
 
-TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
+TEST_F(StreamViewTest, ADeferredBlockIsNotWastedOnASmallRequest) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(1));
   const void* const data = block->data();
@@ -225,7 +225,7 @@ TEST_F(StreamViewTest, OnlyBlocksFreedBeforeTheDoneWorkGoToTheStrategy) {
   EXPECT_NE(device().PendingCount(), 0U);
 }
 
-TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {
+TEST_F(StreamViewTest, ARequestThatIsNotRetriedGetsTheDeferredBlock) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(20));
   const void* const data = block->data();
@@ -260,7 +260,7 @@ TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
 }
 
 // Blocks freed earlier do not use the room of blocks still in use.
-TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
+TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeDeferred) {
   UseBoth();
   const AllocationPtr other = b_->Allocate(256);
   const std::uint64_t waits = Waits();
@@ -275,7 +275,7 @@ TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
   EXPECT_EQ(Waits(), waits);
 }
 
-TEST_F(StreamViewTest, FreeingAParkedBlockAgainIsFatal) {
+TEST_F(StreamViewTest, FreeingADeferredBlockAgainIsFatal) {
   UseBoth();
   AllocationPtr block = a_->Allocate(4096);
   Allocation* const raw = block.get();
@@ -304,7 +304,7 @@ TEST_F(StreamViewTest, AFailingDeviceLosesNothing) {
   }
 }
 
-TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
+TEST_F(StreamViewTest, WithoutDeferredFreesAnotherStreamWaitsOnTheDevice) {
   StreamView a(strategy_, order_, place_.NewChainStream());
   StreamView b(strategy_, order_, place_.NewChainStream());
   const AllocationPtr first = b.Allocate(256);
@@ -337,7 +337,7 @@ TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
   EndCapture();
 }
 
-TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
+TEST_F(StreamViewTest, AFreeAfterTheAnnouncementIsDeferred) {
   place_.timelines()->gate().Announce();
   a_->Allocate(4096).reset();
   EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
@@ -347,7 +347,7 @@ TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
   EndCapture();
 }
 
-TEST_F(StreamViewTest, SoIsWhatWasAllocatedBeforeIt) {
+TEST_F(StreamViewTest, SoIsAFreeOfABlockAllocatedBeforeIt) {
   AllocationPtr block = a_->Allocate(4096);
   place_.timelines()->gate().Announce();
   block.reset();

@@ -99,7 +99,7 @@ class FatalLogMessage final : public LogMessage {
   [[noreturn]] ~FatalLogMessage();
 };
 
-// Makes an expression of both branches of STRATA_LOG_IF.
+// Gives both branches of the expression STRATA_LOG_IF the type void.
 struct LogVoid {
   void operator&(std::ostream& /*stream*/) const {}
 };

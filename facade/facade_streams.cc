@@ -70,7 +70,7 @@ void AllocatorFacade::CheckStream(Stream stream) {
   }
   Stream now;
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
-  if (!relaxed) return;  // a later call checks
+  if (!relaxed) return;  // a later call checks the handle
   const Status answer = device.WrapStream(stream.handle, &now);
   if (answer == Status::kSuccess && now == stream) return;
   // Close its chains, because the handle may name another stream next.

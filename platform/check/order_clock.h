@@ -22,8 +22,8 @@ struct Epoch {
 // that are in the set.
 //
 // Threads: externally synchronised.
-// Cost: Join is linear in the components, the rest constant. The simulator's
-//   VectorClock names streams by their uids; components are few and dense.
+// Cost: Join is linear in the components, the rest constant. Components
+//   are few and dense numbers, unlike the uids in the simulator's VectorClock.
 // Source: cuda_semantics.md §5.4.
 class OrderClock {
  public:

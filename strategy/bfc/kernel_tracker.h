@@ -27,9 +27,10 @@ class KernelTracker {
   // Which kernels are tracked. All 0: every kernel, without a bound on pending
   // ones.
   struct Rules {
-    // At the latest this many kernels after the last tracked one; 0: no rule.
+    // A kernel is tracked if it is this many kernels after the last tracked
+    // one; 0: no rule.
     int most_interval = 0;
-    // Or once so many bytes were allocated; 0: no rule.
+    // It is also tracked if this many bytes were allocated since; 0: no rule.
     std::size_t most_bytes = 0;
     // More pending kernels than this are too many; 0: no bound.
     int most_pending = 0;

@@ -93,7 +93,8 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     if (UnmapTaken(retired, &released)) {
       return released + ReleaseDetached(handles);
     }
-    // Some of the memory may still be mapped elsewhere.
+    // The handles may still be mapped at an address that could not be unmapped.
+    // UnmapTaken has retired that address again.
     retired.clear();
   }
   {

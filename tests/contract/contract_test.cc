@@ -373,8 +373,8 @@ TEST_P(ContractTest, NoRetryDoesNotClimbTheLadder) {
   const auto registration = Reclaimer::Register(
       subject().place.reclaimer(), ReclaimStep::kCallbacks, source);
   Failure failure;
-  // Above the memory of any device, the rest of any address space and the
-  // budget. With the additions of layers, strategies still accept the size.
+  // More than any device, address space or budget has. But no strategy refuses
+  // the size as too large, even after layers have added to it.
   const std::size_t bytes = (std::size_t{1} << 47) - Mebibytes(64);
   EXPECT_EQ(allocator().AllocateOrNull(Request{bytes, 0, kNoRetry}, failure),
             nullptr);

@@ -101,8 +101,8 @@ TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {
   EXPECT_EQ(log.Failed(), 0U);
 }
 
-// A deferred free kept the shared strategy alive, and thus itself. At the end,
-// memory leaked if it could not be waited for.
+// An earlier fault: a deferred free kept the shared strategy alive, and thus
+// itself. At the end, memory leaked if it could not be waited for.
 TEST_F(FacadeShutdownTest, WhatCannotBeWaitedForGoesBackAtTheEnd) {
   for (const std::string& strategy : StrategyNames()) {
     SCOPED_TRACE(strategy);

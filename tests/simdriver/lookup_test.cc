@@ -38,7 +38,7 @@ TEST(SimDriverLookupTest, ExportsEveryFunctionOfTheHeader) {
               << match[1];
         });
     EXPECT_GT(count, 400);
-    // By macros of the header alone.
+    // Names that the header mentions only in macros.
     for (const char* const name :
          {"cuMemAlloc_v2", "cuStreamSynchronize_ptsz", "cuMemcpyHtoD_v2_ptds",
           "cuGraphInstantiateWithFlags", "cuStreamGetCaptureInfo_v3_ptsz"}) {

@@ -44,7 +44,8 @@ const std::vector<BenchAllocator>& BenchAllocators();
 // Errors: std::invalid_argument naming the known allocators.
 const BenchAllocator& FindBenchAllocator(std::string_view name);
 
-// `options` with the strategy of `allocator`, of a kind that has one.
+// Returns `options` with the strategy of `allocator`, which is of a kind with a
+// strategy.
 Options OptionsOf(const BenchAllocator& allocator, const Options& options);
 
 }  // namespace strata

@@ -78,7 +78,7 @@ class KeptBytes {
 
   Writes writes_;
   Ages ages_;
-  std::uint64_t kernels_ = 1;  // that ran so far, and one
+  std::uint64_t kernels_ = 1;  // kernels that ran so far, plus one
   std::uint64_t bytes_ = 0;    // memory of the host that the writes take
 };
 

@@ -38,7 +38,8 @@ struct GraphAllocation {
 // Source: cuda_semantics.md P13, P16.
 class GraphHeap {
  public:
-  // A new address range of at least `bytes`; nullopt if there is none.
+  // A new address range, of at least the bytes that Grow was called with. Grow
+  // returns nullopt if there is none.
   struct Chunk {
     DevicePtr ptr = 0;
     std::uint64_t bytes = 0;
@@ -68,7 +69,7 @@ class GraphHeap {
   const std::vector<DevicePtr>& chunks() const { return layout_.chunks; }
   bool Contains(DevicePtr ptr) const;
 
-  // The effect of all nodes so far; used to undo later nodes.
+  // The blocks after all nodes so far: layout(). Restore() undoes later nodes.
   struct Block {
     std::uint64_t bytes = 0;
     DevicePtr chunk = 0;              // start address of its chunk

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-// For two actions of the same kind.
+// True if both actions use memory of the same devices. Both have one kind.
 bool SameDevices(const GraphAction& a, const GraphAction& b) {
   if (const auto* copy = std::get_if<CopyAction>(&a)) {
     const auto& other = std::get<CopyAction>(b);

@@ -156,7 +156,9 @@ bool Scheduler::Step(const Stream& stream, SimLock* lock) {
   return true;
 }
 
-// The stream whose first operation to run, or null.
+// The stream with the next operation to run, so that `stream` makes progress:
+// `stream` itself, or a stream of a graph that it waits for. Null if there is
+// none.
 SimStream* Scheduler::NextOf(SimStream* stream) const {
   if (streams_.IsReady(*stream)) return stream;
   if (stream->queue.empty()) return nullptr;

@@ -44,8 +44,9 @@ struct SimStream {
   std::uint64_t uid = 0;
   std::uint64_t key = 0;  // unique on the platform; rises with creation
   StreamKind kind = StreamKind::kNonBlocking;
-  DeviceStreams* on_device = nullptr;  // for the legacy rule
-  bool destroyed = false;              // but its work is not complete yet
+  // The streams of the device, for the order with the legacy stream.
+  DeviceStreams* on_device = nullptr;
+  bool destroyed = false;  // but its work is not complete yet
   std::uint64_t submitted = 0;
   std::uint64_t completed = 0;
   std::uint64_t changed = 0;    // the set's tick when work was last submitted

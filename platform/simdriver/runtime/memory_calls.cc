@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::size_t kPitchBytes = 512;
 
-// Runs `body()` unless nothing is asked for, which is no error and no address.
+// Runs `body()`, which sets `*ptr`, if `bytes` is not 0. A request for 0 bytes
+// succeeds with a null pointer.
 template <class Body>
 cudaError_t Allocate(void** ptr, std::size_t bytes, Body body) {
   return WithContext([&] {

@@ -188,8 +188,8 @@ TEST_F(ChunkPoolTest, VisitsAChunkOnceHoweverOftenItIsOffered) {
   EXPECT_THAT(changes, ElementsAre(1, -1));
 }
 
-// Found by tools/soak: while one thread freed memory, another one could
-// allocate the same memory, and both counted as reserved.
+// An earlier fault, found by tools/soak: while one thread freed memory, another
+// one could allocate the same memory, and both counted as reserved.
 TEST_F(ChunkPoolTest, WhatTheSystemHasBackIsNoLongerCountedAsReserved) {
   std::size_t counted = 1;
   Allocation* chunk = Chunk(Mebibytes(2));

@@ -110,8 +110,8 @@ TEST_F(CaptureOrderAllocatorTest, AMarkWithoutHostMemoryKeepsFromReuse) {
   shelf_->DoFree(kept);
 }
 
-// Blocks that the request had examined were put back as if the capture were
-// active.
+// An earlier fault: blocks that the request had examined were put back as if
+// the capture were active.
 TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringARequestGivesAllBack) {
   UsedByB().reset();
   EndsAt(DeviceCall::kStreamCaptureInfo,
@@ -119,7 +119,8 @@ TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringARequestGivesAllBack) {
   EXPECT_EQ(shelf_->live(), 0U);
 }
 
-// The block was added to the list after the list had been emptied.
+// An earlier fault: the block was added to the list after the list had been
+// emptied.
 TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringAFreeGivesItBack) {
   AllocationPtr used = UsedByB();
   EndsAt(DeviceCall::kStreamCaptureInfo, [&] { used.reset(); });

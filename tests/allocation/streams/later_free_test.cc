@@ -30,7 +30,8 @@ TEST_F(LaterFreesTest, FreesAtOnceWhenNothingIsAnnounced) {
   EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
 }
 
-// Without host memory for its record, a block was logged and never reused.
+// An earlier fault: without host memory for its record, a block was logged and
+// never reused.
 TEST_F(LaterFreesTest, WaitsForTheLastCaptureWithoutHostMemory) {
   const std::vector<Allocation*> freed = {Take(), Take(), Take()};
   gate_.Announce();

@@ -140,7 +140,7 @@ TEST(SystemAllocatorTest, AnAddressThatTheSystemDoesNotKnowIsNotOfferedAgain) {
   EXPECT_EQ(place.device().MemFree(address), Status::kSuccess);
 }
 
-// The failure came from other work, and the memory was freed.
+// An earlier fault: the failure came from other work, and the memory was freed.
 TEST(SystemAllocatorTest, NorIsOneThatItTurnsOutNotToKnow) {
   const PoolPlace place = PlaceOf(PlaceKind::kDevice);
   place.device().AddFault(FailNth(DeviceCall::kMemFree, 1));

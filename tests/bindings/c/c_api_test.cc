@@ -267,7 +267,7 @@ TEST_F(CApiTest, MarksByAStreamOfAnyDevice) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// The driver was called at every mark.
+// An earlier fault: the driver was called at every mark.
 TEST_F(CApiTest, AStreamIsLookedUpOnce) {
   void* const stream = NewStream(1);
   void* const pointer = Alloc(100);

@@ -139,7 +139,8 @@ TEST_F(BesideCaptureTest, WhatAGraphUsesTheGuardLeavesAlone) {
   }
 }
 
-// The guard waited for the stream in a thread that was not in relaxed mode.
+// An earlier fault: the guard waited for the stream in a thread that was not in
+// relaxed mode.
 TEST_F(BesideCaptureTest, MarkedHostMemoryUnderTheGuardIsFreed) {
   Build("strata_guard");
   const Stream stream = NewStream();
@@ -153,7 +154,7 @@ TEST_F(BesideCaptureTest, MarkedHostMemoryUnderTheGuardIsFreed) {
   DropGraphs();
 }
 
-// The calls were made anyway, and ended the capture.
+// An earlier fault: the calls were made anyway, and ended the capture.
 TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
   std::vector<std::string> settings = {"strata_guard", "alloc_fill_value=90"};
   for (const std::string& strategy : StrategyNames()) {
@@ -197,7 +198,8 @@ TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
   }
 }
 
-// The objects made for the graph were released, which ended the other capture.
+// An earlier fault: the objects made for the graph were released, which ended
+// the other capture.
 TEST_F(BesideCaptureTest, AGraphThatCannotKeepItsPoolEndsNoOtherCapture) {
   Build();
   const Stream stream = NewStream();
@@ -259,8 +261,9 @@ class BesideCaptureLazyTest : public BesideCaptureTest {
   }
 };
 
-// Memory that only one stream had used before the announcement was refused to
-// the default stream, because a capture forbids the default stream to wait.
+// An earlier fault: memory that only one stream had used before the
+// announcement was refused to the default stream, because a capture forbids the
+// default stream to wait.
 TEST_F(BesideCaptureLazyTest, TheDefaultStreamGetsWhatAnotherHadBefore) {
   for (const std::string strategy :
        {"bfc", "naive_best_fit", "thread_local", "pool"}) {

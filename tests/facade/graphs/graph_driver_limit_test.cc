@@ -54,7 +54,8 @@ class GraphDriverLimitTest : public GraphFixture {
   std::string advice_;  // of the last refusal
 };
 
-// Each was limited separately.
+// An earlier fault: the pool of the driver and the graph pools each had the
+// whole limit.
 TEST_F(GraphDriverLimitTest, AGraphPoolGrowsBesideWhatTheDriverHolds) {
   EXPECT_TRUE(Take(3, Mebibytes(1), other_));
   CaptureGuard guard(facade(), stream_);

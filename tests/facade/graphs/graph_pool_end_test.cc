@@ -97,7 +97,8 @@ TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
   Use(again, stream_);
 }
 
-// The memory was still released to the driver, and to other streams.
+// An earlier fault: the memory was still released to the driver, and to other
+// streams.
 TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
   AllocationPtr input = Alloc(kBytes, stream_);
   const void* const data = input->data();

@@ -299,8 +299,8 @@ TEST_F(GraphPoolTest, LockedPagesGoToTheDriverAfterTheCapture) {
   EXPECT_EQ(device().Leaks().pinned_ranges, 0U);
 }
 
-// A failed query counted as "no capture", and the memory was reused while the
-// graph still had its address.
+// An earlier fault: a failed query counted as "no capture", and the memory was
+// reused while the graph still had its address.
 TEST_F(GraphPoolTest, ADeviceThatCannotTellCountsAsCapturing) {
   AllocationPtr freed = Alloc(kBytes, stream_);
   AllocationPtr recorded = Alloc(kBytes, other_);

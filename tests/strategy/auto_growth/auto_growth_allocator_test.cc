@@ -327,7 +327,8 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   EXPECT_TRUE(strategy().IsConsistent());
 }
 
-// Each took a whole chunk: 40 times the memory for small blocks.
+// An earlier fault: each took a whole chunk: 40 times the memory for small
+// blocks.
 TEST_F(AutoGrowthTest, LongLivedBlocksShareChunks) {
   for (const std::size_t bytes :
        {Kibibytes(4), Kibibytes(700), Mebibytes(1), Mebibytes(1) + 256,

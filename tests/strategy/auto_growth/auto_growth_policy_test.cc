@@ -86,7 +86,8 @@ TEST(AutoGrowthPolicyTest, GradedRequestsOfUpToOneMebibyteAreSmall) {
   EXPECT_EQ(policy.PoolOf(Mebibytes(1) + 256), Pool::kLarge);
 }
 
-// Two blocks of 6 912 KiB in each 20 MiB took 1.48 times their size.
+// An earlier fault: two blocks of 6 912 KiB in each 20 MiB took 1.48 times
+// their size.
 TEST(AutoGrowthPolicyTest, AChunkThatWouldWasteAQuarterIsChosenToFit) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   EXPECT_EQ(Sizes(policy, Kibibytes(6912))[0], Mebibytes(14));

@@ -46,7 +46,8 @@ std::vector<std::size_t> SizesUpTo(std::size_t most) {
   return sizes;
 }
 
-// Under a limit of 64 MiB, only six of 8 blocks of 8 MiB were allocated.
+// An earlier fault: under a limit of 64 MiB, only six of 8 blocks of 8 MiB were
+// allocated.
 TEST(AutoGrowthRoomTest, OneSizeFillsAsMuchAsWithoutAPool) {
   for (const bool by_limit : {false, true}) {
     for (const std::size_t mebibytes : {64U, 128U, 256U, 512U, 1024U}) {
@@ -175,8 +176,8 @@ class NeverDone final : public ChainStream {
   bool IsDone() noexcept override { return false; }
 };
 
-// An idle chunk that is too large to split was offered to other streams only,
-// and the request failed.
+// An earlier fault: an idle chunk that is too large to split was offered to
+// other streams only, and the request failed.
 TEST(AutoGrowthRoomTest, AGraphPoolKeepsItsIdleChunks) {
   TestPlace place(Bounded(/*by_limit=*/false, Mebibytes(64)));
   const auto stream =

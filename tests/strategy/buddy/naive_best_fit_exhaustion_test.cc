@@ -87,7 +87,8 @@ TEST_F(NaiveBestFitExhaustionTest, ALimitBoundsWhatIsAvailable) {
   EXPECT_EQ(FailureOf(Mebibytes(90)).reason, Failure::Reason::kLimit);
 }
 
-// The device was full at the first query, so every request looked huge.
+// An earlier fault: the device was full at the first query, so every request
+// looked huge.
 TEST_F(NaiveBestFitExhaustionTest, ADeviceThatWasFullAtFirstIsPooledLater) {
   Use(64, StrategyOptions());
   DevicePtr taken = 0;

@@ -254,9 +254,9 @@ class SharedOrderThreadsTest : public ::testing::Test {
   std::shared_ptr<SharedOrder::Share> other_share_ = order_.Join(other_);
 };
 
-// A free of the own stream, by a second thread that uses it, counted as a free
-// of another stream that had been waited for. So the next free of another
-// stream was missed.
+// An earlier fault: a free of the own stream, by a second thread that uses it,
+// counted as a free of another stream that had been waited for. So the next
+// free of another stream was missed.
 TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
   std::atomic<bool> is_over{false};
   const auto third_share = order_.Join(std::make_shared<WaitedStream>());
@@ -281,8 +281,8 @@ TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
   EXPECT_EQ(missed, 0);
 }
 
-// A free that was just being noted counted as waited for, although its stream
-// was skipped.
+// An earlier fault: a free that was just being noted counted as waited for,
+// although its stream was skipped.
 TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
   constexpr int kFrees = 10'000;
   std::atomic<int> noted{0};

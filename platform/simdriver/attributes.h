@@ -8,8 +8,8 @@
 
 namespace strata::simdriver {
 
-// Figures of the simulated GPU: those of an H100 (SXM), so that a program which
-// chooses by them takes the paths that it takes there.
+// Figures of the simulated GPU, which are those of an H100 (SXM). So a program
+// that selects its algorithms by such figures acts as on an H100.
 //
 // Source: CUDA programming guide, tables of compute capability 9.0.
 inline constexpr int kMultiprocessors = 132;

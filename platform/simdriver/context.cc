@@ -42,7 +42,7 @@ CUresult CheckContext(CUcontext handle) {
                                         : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-// CUDA_SUCCESS and the current context, which lives.
+// CUDA_SUCCESS and the current context, if there is one and it has not ended.
 CUresult LiveContext(Context** context) {
   const CUresult result = Ready();
   if (result != CUDA_SUCCESS) return result;

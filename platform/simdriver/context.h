@@ -14,9 +14,9 @@ namespace strata::simdriver {
 
 // The primary context of a device: the only one that the stand-in has.
 //
-// Model: retaining it the first time makes it, releasing it the last time ends
-//   it; memory, streams and events of the device stay, unlike a GPU's. Calls
-//   with an ended context as the current one are refused.
+// Model: the first retain creates the context, and the last release ends it.
+//   Unlike on a GPU, memory, streams and events of the device then remain.
+//   Calls are refused while the current context is an ended one.
 // Threads: any.
 struct Context {
   std::atomic<int> retained{0};
@@ -27,7 +27,7 @@ struct Context {
 Context* PrimaryContext(int ordinal);
 // The device of a primary context.
 int OrdinalOf(const Context& context);
-// Null if `handle` is none.
+// The context with this handle; null if there is none.
 Context* FindContext(CUcontext handle);
 inline CUcontext HandleOf(Context* context) {
   return reinterpret_cast<CUcontext>(context);

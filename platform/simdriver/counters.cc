@@ -81,11 +81,12 @@ int DescribeSimDriverState(char* text, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-// For the stand-in of the runtime, which counts here, too.
+// Exported for the stand-in of the runtime, so that its unimplemented calls are
+// counted here, too.
 CUresult CountUnimplemented(const char* name) __asm__(
     "cuStrataSimUnimplemented") __attribute__((visibility("default")));
 
-// For the stand-ins of the math libraries.
+// Exported for the stand-ins of the math libraries.
 void NoteLibraryKernel() __asm__("cuStrataSimNoteKernel")
     __attribute__((visibility("default")));
 

@@ -94,7 +94,7 @@ void ReadWord(std::string_view word, DriverOptions* options) {
 // The number of the device that `entry` names, or -1.
 int FindVisible(std::string_view entry, int devices) {
   if (entry.substr(0, 4) == "GPU-" && entry.size() > 4) {
-    // A part of the UUID does, unless it names several devices.
+    // A prefix of the UUID is enough, unless several devices have it.
     int found = -1;
     for (int number = 0; number < devices; ++number) {
       if (DeviceUuidText(number).rfind(entry, 0) != 0) continue;

@@ -10,7 +10,7 @@
 
 namespace strata::simdriver {
 
-// How the stand-in driver behaves, from the environment.
+// Options of the stand-in driver, from the environment.
 //
 // Model: STRATA_SIM_DRIVER holds words `name=value` with spaces between them.
 //   The names are those of the flags --strata_sim_<name>; `compute=9.0` is the
@@ -27,7 +27,7 @@ struct DriverOptions {
   int compute_minor = 0;
   std::uint64_t kernel_ns = 10'000;  // an estimate of a small kernel
   bool report = false;
-  std::vector<int> visible;  // by ordinal, the number of the device
+  std::vector<int> visible;  // numbers of the visible devices, by ordinal
 };
 
 // Errors: std::invalid_argument naming the variable and the word that is wrong.

@@ -17,7 +17,8 @@
 namespace strata::simdriver {
 
 #define STRATA_SIM_EXPORT __attribute__((visibility("default")))
-// Names that cuda.h may define as macros are pasted or quoted before.
+// cuda.h defines some of these names as macros. So they are pasted or quoted
+// before they can expand.
 #define STRATA_SIM_DECLARE(pointer, function, exported) \
   std::remove_pointer_t<pointer> function __asm__(exported) STRATA_SIM_EXPORT;
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \

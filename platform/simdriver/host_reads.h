@@ -24,7 +24,8 @@ namespace strata::simdriver {
 // Threads: any thread.
 class HostReads {
  public:
-  // Lines that are told apart. Copies at further lines have no place.
+  // Number of lines with a count of their own. Copies at further lines have no
+  // place.
   static constexpr std::size_t kMostPlaces = 4096;
 
   struct Place {
@@ -44,7 +45,7 @@ class HostReads {
   // Called when the thread has waited for work, such as copies.
   void AfterWait();
 
-  // All copies; without a line.
+  // The sums over all copies; `line` is empty.
   Place Total() const;
   // The copies that have no place.
   Place WithoutLine() const;

@@ -82,8 +82,9 @@ void* Address(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-// Every function that cudaTypedefs.h knows, and four: cuGraphInstantiate is
-// another function since 12.0, by a macro of cuda.h; the last three are ours.
+// Every function of cudaTypedefs.h, and four more: cuGraphInstantiate, which a
+// macro of cuda.h makes another function since 12.0, and three functions of
+// Strata.
 const Row* Rows(std::size_t* count) {
   static const Row rows[] = {
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \
@@ -112,8 +113,8 @@ const Row* Rows(std::size_t* count) {
   return rows;
 }
 
-// The row of `symbol` that a program of `version` means, or null. `known`:
-// whether there is one of any version.
+// The row for a request of `symbol` at `version`; null if there is none. Sets
+// `known` to whether the table has the symbol at any version.
 const Row* FindRow(std::string_view symbol, int version, Variant variant,
                    bool* known) {
   std::size_t count = 0;

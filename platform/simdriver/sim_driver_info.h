@@ -23,8 +23,8 @@ struct SimDriverInfo {
   std::uint64_t skipped_kernels = 0;
   // The function of the last unimplemented call, or null. Static.
   const char* last_unimplemented = nullptr;
-  // Copies of device memory to the host. Kernels compute nothing, so that sizes
-  // that depend on their values are too small.
+  // Copies of device memory to the host. Kernels compute nothing, so sizes that
+  // a program reads from the device are too small.
   std::uint64_t host_reads = 0;
   // Copies in `host_reads` of bytes that the program wrote.
   std::uint64_t written_host_reads = 0;
@@ -44,11 +44,11 @@ using SimDriverReportFunction = int (*)(char* text, std::uint64_t bytes);
 inline constexpr char kSimDriverStateName[] = "cuStrataSimDriverState";
 
 // Writes the state of the driver as text, for tests: per device the memory in
-// use and the objects that were created and not destroyed, then the most memory
-// that was in use, then the context and the capture mode of the calling thread.
-// The mode is missing where device 0 refuses to exchange it: in a host
-// function, and after an error of work that stays. Work may proceed, as in that
-// call.
+// use and the objects that were created and not destroyed, then the peak of the
+// memory in use, then the context and the capture mode of the calling thread.
+// The mode is missing in a host function and after a sticky error, because
+// device 0 then refuses the call that exchanges it. Pending work may run, as in
+// that call.
 //
 // Returns a CUresult: 1 if the text and its final 0 do not fit in `bytes`.
 using SimDriverStateFunction = int (*)(char* text, std::size_t bytes);

@@ -10,8 +10,8 @@
 
 namespace strata::simdriver {
 
-// Priorities of streams, which the simulated device does not follow; those of
-// a GPU of compute capability 9.0.
+// Priorities of streams on a GPU of compute capability 9.0. The simulated
+// device ignores priorities.
 inline constexpr int kLeastPriority = 0;
 inline constexpr int kGreatestPriority = -5;
 

@@ -151,7 +151,7 @@ TEST(SimDriverProcessTest, AForkedChildIsRefusedEveryCall) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-    // The parent goes on.
+    // The parent can use the driver as before.
     EXPECT_EQ(allocate(&ptr, kMebibyte), CUDA_SUCCESS);
   });
 }

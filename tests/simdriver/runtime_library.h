@@ -18,7 +18,7 @@
 
 namespace strata {
 
-// The stand-in runtime, loaded by its path; it brings the driver.
+// The stand-in runtime, loaded by its path. It loads the stand-in driver.
 class RuntimeLibrary {
  public:
   RuntimeLibrary() : handle_(dlopen(STRATA_SIM_RUNTIME_LIBRARY, RTLD_NOW)) {

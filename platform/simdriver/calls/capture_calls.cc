@@ -28,7 +28,8 @@ struct InfoResults {
   std::size_t* count = nullptr;
 };
 
-// Arrays that the last call about a stream returned, good until the next one.
+// Arrays that the last call for a stream returned. Valid until the next call
+// for it.
 struct InfoArrays {
   std::vector<CUgraphNode> nodes;
   std::vector<CUgraphEdgeData> edges;
@@ -38,8 +39,8 @@ InfoArrays& ArraysOf(const Stream& stream) {
   static auto* const mutex = new std::mutex();
   static auto* const arrays =
       new std::unordered_map<std::uint64_t, InfoArrays>();
-  // Handles come back, so that there are few; that of the own stream of a
-  // thread is shared.
+  // Handles of streams are reused, so there are few entries. The handle of the
+  // per-thread stream is equal in all threads, so the uid is the key there.
   const auto handle = reinterpret_cast<std::uintptr_t>(stream.handle);
   std::lock_guard lock(*mutex);
   return (*arrays)[handle == kPerThreadHandle ? stream.uid : handle];
@@ -194,7 +195,7 @@ CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   if (result != CUDA_SUCCESS) return result;
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto exchanged = static_cast<CaptureMode>(*mode);
-  // The mode is the thread's, whichever device is asked.
+  // The mode belongs to the thread, so any device can exchange it.
   const Status status =
       FindProcess()->platform.device(0).ThreadExchangeCaptureMode(&exchanged);
   if (status == Status::kSuccess) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kName[] = "Strata simulated GPU";
 
-// As a bus would number them; no other device has this domain.
+// A PCI address that differs from the addresses of the other devices.
 std::string PciBusId(int ordinal) {
   char text[32];
   std::snprintf(text, sizeof(text), "0000:%02X:00.0",

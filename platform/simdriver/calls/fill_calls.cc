@@ -23,8 +23,8 @@ struct Pattern {
   }
 };
 
-// Work in streams, and each launch of a graph, reads the pattern later: one is
-// kept for each kind of fill, for ever.
+// Returns a copy of `pattern` that is never freed. Work reads it when it runs,
+// and at each launch of a graph. Equal patterns share a copy.
 void* Keep(const Pattern& pattern) {
   static auto* const mutex = new std::mutex();
   static auto* const kept = new std::set<Pattern>();

@@ -22,8 +22,8 @@ CUresult Instantiate(CUgraphExec* exec, CUgraph graph, std::uint64_t flags) {
   });
 }
 
-// Writes `found`: with `nodes` null their number, else as many as `*count`
-// says, and null behind the last one.
+// If `nodes` is null, writes the number of nodes in `found` to `*count`.
+// Otherwise writes `*count` entries: the nodes, and null behind the last one.
 void PutNodes(const std::vector<GraphNode>& found, CUgraphNode* nodes,
               std::size_t* count) {
   if (nodes == nullptr) {
@@ -160,7 +160,7 @@ STRATA_SIM_STREAM_FUNCTION(GraphLaunch, (CUgraphExec exec, CUstream handle), {
   });
 })
 
-// A launch finds nothing uploaded here and needs nothing.
+// Does nothing, because a launch on the simulated device needs no upload.
 STRATA_SIM_STREAM_FUNCTION(GraphUpload, (CUgraphExec exec, CUstream handle), {
   return OnStream(null, handle, [&](SimDevice&, const Stream&) {
     return exec != nullptr ? Status::kSuccess : Status::kInvalidValue;

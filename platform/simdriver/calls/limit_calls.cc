@@ -22,7 +22,8 @@ constexpr std::array<std::size_t, CU_LIMIT_MAX> kAtStart = [] {
   return limits;
 }();
 
-// Plus one; 0: as at the start. All contexts share them.
+// The limits that the program set, plus one; 0: the limit of kAtStart. All
+// contexts share them.
 std::array<std::atomic<std::size_t>, CU_LIMIT_MAX> g_limits;
 
 constexpr auto kUnsupportedLimit =

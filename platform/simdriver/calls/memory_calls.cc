@@ -40,7 +40,7 @@ CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
   });
 }
 
-// A hint, which nothing follows: memory of the simulated device does not move.
+// A hint without effect: memory of the simulated device does not move.
 CUresult Prefetch(NullStream null, DevicePtr ptr, std::size_t bytes,
                   CUstream handle) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream&) {

@@ -64,7 +64,7 @@ Status PutAttribute(void* out, CUpointer_attribute attribute, DevicePtr ptr,
   }
 }
 
-// As a driver writes them for an address that no device knows.
+// Writes the value that a driver reports for an address that no device knows.
 Status PutNothing(void* out, CUpointer_attribute attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:

@@ -28,7 +28,8 @@ std::atomic<CUmemoryPool>& CurrentPool(int ordinal) {
   return FindProcess()->current_pools[static_cast<std::size_t>(ordinal)];
 }
 
-// Makes the default pool current wherever `pool` is.
+// Makes the default pool current on each device with `pool` as its current
+// pool.
 void LeavePool(CUmemoryPool pool) {
   for (auto& current : FindProcess()->current_pools) {
     CUmemoryPool expected = pool;

@@ -1,12 +1,13 @@
 // A library for LD_AUDIT that puts the stand-ins in the place of NVIDIA's
 // libraries, wherever a program looks for them.
 //
-// Model: STRATA_SIM_LIBRARIES is a list of folders with ':' between them. The
-//   loader is asked for a library by name or by path; if a folder has a file
-//   of that name, the loader gets that one. If a library of NVIDIA's that
-//   needs a GPU is loaded in spite of it, the process ends with a message. It
-//   ends so too if the list is too long.
-// It uses the C library alone: the loader runs it in a namespace of its own.
+// Model: STRATA_SIM_LIBRARIES is a list of folders with ':' between them. When
+//   the loader looks for a library by name or by path, and a folder has a file
+//   of that name, the loader uses that file. The process ends with a message if
+//   a library of NVIDIA that needs a GPU is loaded nevertheless, or if the list
+//   is too long.
+//   This library uses only the C library, because the loader runs it in a
+//   namespace of its own.
 
 #include <link.h>
 #include <unistd.h>
@@ -20,8 +21,8 @@ namespace {
 constexpr std::size_t kMostFolders = 8;
 constexpr std::size_t kMostPath = 4096;
 
-// The libraries that call a driver, up to ".so". Others of NVIDIA's (NVRTC,
-// nvJitLink) compile, and do so without a GPU.
+// The libraries that call a driver, up to ".so". Other libraries of NVIDIA,
+// such as NVRTC and nvJitLink, are compilers and need no GPU.
 constexpr const char* kRefused[] = {"libcuda",
                                     "libcudart",
                                     "libcublas",

@@ -15,7 +15,8 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr int kBadParameter = 2000;
 
-// The version, which must not be older than the one a program was made for.
+// The version, which must not be older than the one that a program was built
+// for.
 constexpr int kVersion[] = {9, 26, 0};
 
 // cudnnBackendAttributeType_t.
@@ -37,7 +38,7 @@ std::int64_t Workspace() {
   return text == nullptr ? 0 : std::atoll(text);
 }
 
-// Values of an attribute of this type.
+// Number of values of `attribute`, which have the type `type`.
 std::int64_t CountOf(int attribute, int type) {
   switch (type) {
     case kDescriptor:

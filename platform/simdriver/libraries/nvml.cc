@@ -1,6 +1,6 @@
 // The functions of NVML that count devices and their memory. They read
-// STRATA_SIM_DRIVER themselves: a program may ask before it starts the driver,
-// and fork then.
+// STRATA_SIM_DRIVER themselves, because a program may call them before it
+// starts the driver, and then fork.
 
 #include <dlfcn.h>
 
@@ -147,7 +147,7 @@ int nvmlDeviceGetCudaComputeCapability(Handle /*device*/, int* major,
   });
 }
 
-// The memory in use is the business of each process: none is counted here.
+// Each process counts the memory that it uses, so none counts as used here.
 int nvmlDeviceGetMemoryInfo(Handle /*device*/, Memory* memory) {
   if (IsNull(memory)) return kInvalidArgument;
   return WithOptions([=](const DriverOptions& options) {

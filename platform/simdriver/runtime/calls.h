@@ -16,7 +16,7 @@ inline cudaError_t ToError(cudaError_t error) { return error; }
 // Returns `error`. An error becomes the last one of the calling thread.
 cudaError_t Note(cudaError_t error);
 
-// cuInit: 3 in a forked child, 100 without a device.
+// Calls cuInit. Returns 3 in a forked child, and 100 without a device.
 CUresult StartDriver();
 
 // Makes a context current unless the calling thread has one: the primary

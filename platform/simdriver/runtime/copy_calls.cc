@@ -1,5 +1,5 @@
-// Copies and fills. An address names its owner, so the kind of a copy is only
-// checked.
+// Copies and fills. The addresses determine the kind of a copy, so the argument
+// for the kind is only checked.
 
 #include "strata/platform/simdriver/runtime/calls.h"
 
@@ -60,7 +60,7 @@ CUresult FillRows(CUdeviceptr ptr, std::size_t pitch, int value, Rows rows,
   return CUDA_SUCCESS;
 }
 
-// Runs `body()`, which returns a CUresult, if there is such a kind of copy.
+// Runs `body()`, which returns a CUresult, if `kind` is valid.
 template <class Body>
 cudaError_t OfKind(cudaMemcpyKind kind, Body body) {
   return WithContext([&] {

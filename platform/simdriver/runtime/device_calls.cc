@@ -1,4 +1,4 @@
-// Devices: which there are, which one a thread uses, and their settings.
+// The existing devices, the device of a thread, and settings of devices.
 
 #include "strata/platform/simdriver/runtime/calls.h"
 #include "strata/platform/simdriver/runtime/contexts.h"
@@ -55,7 +55,7 @@ cudaError_t DeviceSynchronize() {
   return WithContext([] { return cuCtxSynchronize(); });
 }
 
-// The first one: all are alike.
+// Chooses device 0, because all devices are equal.
 cudaError_t ChooseDevice(int* device, const cudaDeviceProp* wanted) {
   return WithDriver([&] {
     if (device == nullptr || wanted == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -96,7 +96,7 @@ cudaError_t DeviceSetLimit(cudaLimit limit, std::size_t value) {
       [&] { return cuCtxSetLimit(static_cast<CUlimit>(limit), value); });
 }
 
-// Hints to caches, which there are not.
+// Hints about caches have no effect: the simulated device has no caches.
 cudaError_t DeviceGetCacheConfig(cudaFuncCache* config) {
   return WithContext([&] {
     if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;

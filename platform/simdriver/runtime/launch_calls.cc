@@ -189,7 +189,7 @@ cudaError_t OccupancyAvailableSharedMemory(std::size_t* bytes, const void* stub,
   });
 }
 
-// As a kernel that asks for no more than any device allows.
+// Returns the size for a kernel that needs no more than every device has.
 cudaError_t OccupancyMaxClusterSize(int* size, const void* stub,
                                     const cudaLaunchConfig_t* config) {
   return WithKernel(stub, [&](CUfunction) {

@@ -124,7 +124,7 @@ cudaError_t PointerGetAttributes(cudaPointerAttributes* result,
   });
 }
 
-// A hint, which nothing follows: memory of the simulated device does not move.
+// A hint without effect: memory of the simulated device does not move.
 cudaError_t MemAdvise(const void* ptr, std::size_t bytes, cudaMemoryAdvise,
                       cudaMemLocation) {
   return WithContext([&] {

@@ -27,7 +27,8 @@ class ProgramImages {
   void Remove(void** handle);
   void AddKernel(void** handle, const void* stub, const char* name);
   void AddVariable(void** handle, const void* host_variable, std::size_t bytes);
-  // A variable of managed memory: `*host_pointer` is to be its address.
+  // A variable of managed memory. MakeManaged() writes its address to
+  // `*host_pointer`.
   void AddManaged(void** handle, void** host_pointer, std::size_t bytes);
 
   // Allocates the managed variables of the image that have no memory yet.

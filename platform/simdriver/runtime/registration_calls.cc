@@ -17,8 +17,8 @@ struct Configuration {
   cudaStream_t stream;
 };
 
-// The launches of a thread that are being made: the arguments of one may
-// contain another one.
+// The launches that a thread prepares at present. The arguments of a launch may
+// contain another launch.
 struct ConfigurationStack {
   static constexpr std::size_t kMost = 32;
 

@@ -94,7 +94,7 @@ STRATA_SIM_RUNTIME_STREAM_FUNCTION(
       });
     })
 
-// No capture takes one, so that each is called once.
+// A call during a capture is refused, so each callback is called once.
 STRATA_SIM_RUNTIME_STREAM_FUNCTION(
     StreamAddCallback,
     (cudaStream_t stream, cudaStreamCallback_t function, void* argument,

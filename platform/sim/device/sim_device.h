@@ -379,7 +379,8 @@ class SimDevice final : public Device {
   Status RunLaunch(const Stream& stream, const WorkRange* ranges,
                    std::size_t count, Body submit);
   void RunKernel(const KernelAction& kernel, SimLock* lock);
-  // For a kernel that does not run, as no bytes are stored for it.
+  // Makes the written ranges of a kernel unknown. The kernel does not run,
+  // because its memory stores no bytes.
   void ForgetWritten(const KernelAction& kernel);
   // HostView for existing memory, also for work before a free in its stream.
   // Under the platform's mutex.
@@ -400,8 +401,9 @@ class SimDevice final : public Device {
   // Frees an allocation of a launch: in a stream, or at once.
   Status FreeGraphMemory(DevicePtr ptr, const Stream& stream, SimLock* lock);
   Status FreeGraphMemoryNow(DevicePtr ptr);
-  // The frames of a launch: planned, which may fail; bound when the launch
-  // begins; and kept.
+  // The steps of the memory of a launch. PlanMemory selects frames, and may
+  // fail. BeginMemory orders the launch after earlier uses, and binds the
+  // frames when the launch runs. CommitMemory records the use by this launch.
   Status PlanMemory(const SimExec& exec, const Stream& stream,
                     std::vector<GraphMemory::Binding>* bindings);
   std::optional<GraphMemory::Binding> PlanHeap(const GraphHeapUse& use,

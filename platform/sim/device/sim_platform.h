@@ -54,7 +54,8 @@ class SimPlatform final : public Platform {
   // The checker of the calls of all devices; null unless the options enable it.
   HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
 
-  // Kernels that no work stands for may have written any memory of any device.
+  // Notes the run of a kernel without a DeviceWork: it may have written any
+  // memory of any device.
   void NoteUnknownKernel();
 
   // One line for each device with leaks ("sim:0: 1 event"), or "".

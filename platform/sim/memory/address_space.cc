@@ -67,7 +67,8 @@ bool AddressSpace::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
 
 std::optional<AddressSpace::Range> AddressSpace::RangeOf(DevicePtr ptr) const {
   if (!IsMemory(ptr, 1)) return std::nullopt;
-  // Part of a range is memory, too, so that each bit can be tried by itself.
+  // IsMemory() also accepts each part of such a range. So the search finds the
+  // lengths before and behind `ptr` bit by bit.
   constexpr int kBits = 53;
   std::uint64_t before = 0;
   std::uint64_t behind = 1;

@@ -58,8 +58,8 @@ class AddressSpace {
   // allocation, mappings without a hole, or one range of host memory.
   bool IsMemory(DevicePtr ptr, std::uint64_t bytes) const;
 
-  // The most memory that IsMemory and that `ptr` lies in. Cost: a hundred times
-  // IsMemory.
+  // The largest range around `ptr` that IsMemory() accepts. Cost: a hundred
+  // times IsMemory.
   struct Range {
     DevicePtr begin;
     std::uint64_t bytes;

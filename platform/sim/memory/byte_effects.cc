@@ -49,7 +49,7 @@ void MoveKept(const Piece& to, const Piece& from) {
   if (from.kept != nullptr) {
     parts = from.kept->Find({from.offset, from.count});
   }
-  // The target may be the memory of the parts.
+  // Copy the bytes first, because the target may overlap the source.
   std::vector<std::vector<char>> bytes;
   for (const auto& part : parts) {
     bytes.emplace_back(part.bytes, part.bytes + part.count);
@@ -61,7 +61,8 @@ void MoveKept(const Piece& to, const Piece& from) {
   }
 }
 
-// `is_small`: the copy of which this is a part is.
+// `is_small`: whether the copy is small as a whole (IsSmall). `to` and `from`
+// are a part of it.
 std::uint64_t CopyPiece(const Piece& to, const Piece& from, bool is_small) {
   if (to.bytes != nullptr) return Read(from, to.bytes);
   if (from.bytes == nullptr) {

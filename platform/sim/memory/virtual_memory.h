@@ -64,7 +64,7 @@ class VirtualMemory final : public MappedMemory {
     return ptr >= kReservedWindowBegin &&
            ptr - kReservedWindowBegin < kReservedWindowBytes;
   }
-  // AccessOf decides alone.
+  // True for all addresses: AccessOf() decides whether they are memory.
   bool IsLive(DevicePtr, std::uint64_t) const override { return true; }
   std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                  int device) const override;

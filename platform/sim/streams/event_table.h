@@ -21,9 +21,10 @@ struct EventState : StreamSnapshot {
   // Time of the calls at the record; 0 if progress is timed, as its clock
   // counts them.
   std::uint64_t called_ns = 0;
-  // Time of the work at the record, and when the work before was complete.
+  // Time of the work at the record.
   std::uint64_t worked_ns = 0;
-  std::shared_ptr<std::uint64_t> done_ns;  // null: done at the record
+  // Time at which the work before the record was complete; null: worked_ns.
+  std::shared_ptr<std::uint64_t> done_ns;
 
   std::uint64_t time_ns() const {
     return called_ns + (done_ns != nullptr ? *done_ns : worked_ns);

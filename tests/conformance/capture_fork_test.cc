@@ -225,7 +225,8 @@ TEST_P(CaptureForkConformanceTest, T37ForkCannotBegin) {
   Abandon(origin_);
 }
 
-// C14: for every stream, until the end by the origin.
+// C14: the refusal holds for every stream of the capture, until its origin ends
+// it.
 TEST_P(CaptureForkConformanceTest, RuleC14InvalidatedCaptureRefusesAll) {
   std::atomic<int>* const runs = NewCounter();
   BeginFork();

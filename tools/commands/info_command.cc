@@ -161,7 +161,7 @@ std::string CapsText(const Json& caps) {
   return text;
 }
 
-// A line if the device is a GPU's in name only.
+// Returns a line if the device is simulated, although its platform is CUDA.
 std::string DriverText(const Json& device) {
   const bool stand_in = device["caps"]["simulated"].get<bool>() &&
                         device["name"].get<std::string>().rfind("sim:", 0) != 0;

@@ -78,7 +78,7 @@ TEST_F(PlainMemoryTest, AllocateNowWaitsForTheFormerUse) {
   EXPECT_TRUE(is_done_);
 }
 
-// Without a side effect.
+// The failed call has no other effect.
 TEST_F(PlainMemoryTest, AllocateNowFailsBesideACapture) {
   PlainMemory memory(facade_, DevicePlace(0));
   memory.FreeNow(memory.AllocateNow(1000, 256));

@@ -49,7 +49,8 @@ TEST_F(FrontTest, DroppedWithAnAllocationLivesUntilItIsFreed) {
   EXPECT_EQ(FrontCount(), 0);
 }
 
-// A free into the front cache would not check whether it was the last.
+// The last free of an orphan must not go into the front cache, because that
+// path does not check whether it is the last.
 TEST_F(FrontTest, DroppedAndWithoutAFillAgainItIsGoneWithItsLastFree) {
   Front& front = Retired();
   // After these, the front cache keeps blocks of this size.

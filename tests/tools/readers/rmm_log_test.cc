@@ -154,7 +154,8 @@ std::string RowsOfPointers(const std::vector<std::string>& pointers) {
 }
 
 TEST(RmmLogTest, PointersWithLettersAreHexadecimalInTheWholeColumn) {
-  // In decimal, the first address would be that of the second.
+  // 160 read as decimal equals a0 read as hexadecimal. So one base for the
+  // whole column is needed to tell the two addresses apart.
   for (const std::string& rows :
        {RowsOfPointers({"160", "a0", "-160", "-a0"}),
         RowsOfPointers(

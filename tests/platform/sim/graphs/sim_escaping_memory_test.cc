@@ -113,8 +113,8 @@ TEST_F(SimGraphMemoryTest, OtherGraphFreesOnceForEachLaunch) {
   Launch(allocates, stream);
   Launch(frees, stream);
   Sync(stream);
-  // Then no node of the first graph may free it: the free of another graph
-  // counts.
+  // Another graph has freed the memory, so no node of the first graph may free
+  // it.
   CaptureInfo info;
   ASSERT_EQ(device().StreamBeginCaptureToGraph(stream, first, nullptr, 0,
                                                CaptureMode::kRelaxed),

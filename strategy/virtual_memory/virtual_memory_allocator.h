@@ -242,7 +242,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseFree(std::size_t bytes, Wait wait) noexcept;
   std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
   // Removes free handles of `bytes` from the lists: the smallest that suffices,
-  // else the largest first. `handles` has room for all. Also removes all
+  // else the largest first. `handles` has room for all. Also removes their
   // retired addresses into `retired`. If `retired` has no room, removes
   // nothing.
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
@@ -255,13 +255,22 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses after the end of their work. Returns the bytes
-  // released with them.
-  std::size_t UnmapRetired() noexcept;
-  // Removes retired addresses without pending work, or `all`, from their list,
-  // as far as `retired` has room. Hold lock_.
-  void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
-  bool ReserveForRetired(std::vector<Block*>& retired);
+  // Unmaps retired addresses after the end of their work: of `most` handles, or
+  // more if the retired addresses have more handles than the strategy. Returns
+  // the bytes released with them.
+  std::size_t UnmapRetired(std::size_t most) noexcept;
+  enum class Retired {
+    kDone,     // Without pending work.
+    kLeaving,  // Of handles that are to be released, or of unknown ones.
+    kAll,
+  };
+  // Removes retired addresses from their list, as far as `retired` has room.
+  // Hold lock_.
+  void TakeRetired(Retired which, std::vector<Block*>& retired) noexcept;
+  bool MayTake(const Block& retired, Retired which) const noexcept;
+  // Reserves room for `most`, as UnmapRetired. False: no host memory.
+  bool ReserveForRetired(std::vector<Block*>& retired,
+                         std::size_t most) noexcept;
   // Unmaps removed addresses, and releases handles mapped only there; adds the
   // released bytes to `released`. A mapping that the driver refuses to unmap
   // retires again. False if there is any.

@@ -116,11 +116,11 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
   for (const GrowthPiece& piece : plan.pieces) {
     if (piece.is_new()) continue;
     Block* const block = piece.from->block;
-    RangeOf(*block).SetHandle(block->data, block->size, nullptr);
     if (vmm_.may_alias()) {
       Retire(block, piece.from->epoch);
       is_current = is_current || block->offset_units == epochs_.current();
     } else {
+      RangeOf(*block).SetHandle(block->data, block->size, nullptr);
       MakeHole(block);
     }
   }

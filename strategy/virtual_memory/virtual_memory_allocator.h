@@ -103,6 +103,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void GiveUpIdle() noexcept override;
+  std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   bool EndLending() noexcept override;
 
   // Requests for special memory: virtual_memory_special.cc.
@@ -229,7 +230,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
     return {blocks_.chunk_bytes(), peak_taken_bytes_, moved_since_peak_,
-            moves_since_peak_};
+            moves_since_peak_, created_while_lent_};
   }
   BlockChain& HolesOf(const Block& block) {
     return holes_[vmm::RangeOf(block).pool];
@@ -310,6 +311,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t peak_taken_bytes_ = 0;  // Peak of taken_bytes_ at growths.
   std::size_t moved_since_peak_ = 0;  // Bytes; see VmmPolicy::Held.
   std::size_t moves_since_peak_ = 0;
+  std::size_t created_while_lent_ = 0;
   std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
   std::size_t pin_count_ = 0;     // Handles of all Pins.
   bool was_retired_ = false;      // No chain allocates here any more.

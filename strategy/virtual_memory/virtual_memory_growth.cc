@@ -215,6 +215,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     peak_taken_bytes_ = taken_bytes_ + size;
     moved_since_peak_ = 0;
     moves_since_peak_ = 0;
+    created_while_lent_ = 0;
   }
   plan.Clear();
   plan.target = FindGrowthTarget(holes_[static_cast<std::size_t>(own)], size,

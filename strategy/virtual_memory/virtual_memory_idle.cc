@@ -257,6 +257,15 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
   FreeRanges();
 }
 
+std::size_t VirtualMemoryAllocator::SmallestLendable(
+    std::size_t bytes) const noexcept {
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (!was_retired_ && !VmmPolicy::MayLend(held())) return 0;
+  }
+  return AutoGrowthAllocator::SmallestLendable(bytes);
+}
+
 bool VirtualMemoryAllocator::EndLending() noexcept {
   bool has_pages = false;
   {

@@ -150,6 +150,9 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   taken_bytes_ += block->size;
   moved_since_peak_ += plan.moved_bytes;
   if (plan.moved_bytes != 0) ++moves_since_peak_;
+  if (has_lent() && VmmPolicy::IsSettled(held())) {
+    created_while_lent_ += plan.new_bytes;
+  }
   credit_bytes_ += vmm_.CreditFor(plan.moved_bytes);
   credit_bytes_ -=
       std::min(credit_bytes_, VmmPolicy::PriceOf(plan.new_bytes, held()));

@@ -166,6 +166,28 @@ TEST_F(VirtualMemoryTest, AReleaseUnmapsTheRetiredAddressesOfItsHandlesOnly) {
   EXPECT_EQ(device().Leaks().mappings, 768U - 2 + 1);
 }
 
+TEST_F(VirtualMemoryTest, ASettledStreamStopsLendingWhenLoansMakeItCreate) {
+  options_.memory_bytes = 1024 * kMiB;
+  Build();
+  b_ = place_->AddChain();
+  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 8 * kMiB, 8);
+  // Moves half of the memory without a new peak.
+  const AllocationPtr large = a_->Allocate(32 * kMiB);
+  kept[1].reset();
+  std::size_t before = reserved();
+  const AllocationPtr loan = b_->Allocate(4 * kMiB);
+  EXPECT_EQ(reserved(), before);
+  kept[3].reset();
+  kept[5].reset();
+  const AllocationPtr more = a_->Allocate(20 * kMiB);
+  EXPECT_GT(reserved(), before + before / 12);
+  // a_ has free blocks of 8 MiB that it does not lend.
+  kept[7].reset();
+  before = reserved();
+  const AllocationPtr own = b_->Allocate(8 * kMiB);
+  EXPECT_GT(reserved(), before);
+}
+
 TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {
   options_.progress = "manual";
   Build();

@@ -122,6 +122,8 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     return is_over_ || PoolingStrategy::IdleIsDone();
   }
 
+  // Whether other streams borrow from this one. Hold lock_.
+  bool has_lent() const { return loans_ != 0; }
   // Called once no chain allocates from `strategy` any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
   // Waits for the stream's work. After this call the stream may be destroyed

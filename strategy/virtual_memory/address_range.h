@@ -23,6 +23,7 @@ struct PageHandle {
   // progress.
   std::uint32_t pins = 0;
   bool is_shareable = false;  // Created for export.
+  bool is_leaving = false;    // Set while its retired addresses are looked for.
   // Version of the PeerAccess grants at mapping.
   std::uint64_t access_version = 0;
   PageHandle* next =
@@ -60,7 +61,8 @@ class AddressRange : public Chunk {
   // The end of the addresses that can be mapped.
   std::byte* map_end() const { return begin() + size_bytes() - kPageBytes; }
 
-  // The handle of the page that contains `at`; null if nothing is mapped.
+  // The handle of the page that contains `at`; null if nothing is mapped, or if
+  // the page is retired and its handle is not known any more.
   PageHandle* HandleAt(const std::byte* at) const { return pages_[PageOf(at)]; }
   // Sets the handle of the pages from `base` on; null: not mapped.
   void SetHandle(const std::byte* base, std::size_t bytes, PageHandle* handle);

@@ -55,10 +55,11 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
   GiveUpIdle();
   ReleaseFree(SIZE_MAX, Wait::kForStream);
   std::vector<Block*> retired;
-  if (ReserveForRetired(retired) && retired.capacity() != 0 && AwaitStream()) {
+  if (ReserveForRetired(retired, SIZE_MAX) && retired.capacity() != 0 &&
+      AwaitStream()) {
     {
       const std::lock_guard<ChainLock> guard(lock_);
-      TakeRetired(/*all=*/true, retired);
+      TakeRetired(Retired::kAll, retired);
     }
     std::size_t released = 0;
     UnmapTaken(retired, &released);
@@ -113,6 +114,8 @@ bool VirtualMemoryAllocator::IsConsistent() const {
           return false;
         }
         if (handle == nullptr) continue;
+        // Mapped here and elsewhere.
+        if (is_retired && handle->base != block->data) continue;
         if (at < handle->base || at >= handle->end()) return false;
         // Count each handle once, at the block with its first byte.
         if (handle->base == at && at >= block->data) ++handles;

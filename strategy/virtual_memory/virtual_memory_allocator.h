@@ -103,6 +103,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void GiveUpIdle() noexcept override;
+  std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   bool EndLending() noexcept override;
 
   // Requests for special memory: virtual_memory_special.cc.
@@ -229,7 +230,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
     return {blocks_.chunk_bytes(), peak_taken_bytes_, moved_since_peak_,
-            moves_since_peak_};
+            moves_since_peak_, created_while_lent_};
   }
   BlockChain& HolesOf(const Block& block) {
     return holes_[vmm::RangeOf(block).pool];
@@ -242,7 +243,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseFree(std::size_t bytes, Wait wait) noexcept;
   std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
   // Removes free handles of `bytes` from the lists: the smallest that suffices,
-  // else the largest first. `handles` has room for all. Also removes all
+  // else the largest first. `handles` has room for all. Also removes their
   // retired addresses into `retired`. If `retired` has no room, removes
   // nothing.
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
@@ -255,13 +256,22 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses after the end of their work. Returns the bytes
-  // released with them.
-  std::size_t UnmapRetired() noexcept;
-  // Removes retired addresses without pending work, or `all`, from their list,
-  // as far as `retired` has room. Hold lock_.
-  void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
-  bool ReserveForRetired(std::vector<Block*>& retired);
+  // Unmaps retired addresses after the end of their work: of `most` handles, or
+  // more if the retired addresses have more handles than the strategy. Returns
+  // the bytes released with them.
+  std::size_t UnmapRetired(std::size_t most) noexcept;
+  enum class Retired {
+    kDone,     // Without pending work.
+    kLeaving,  // Of handles that are to be released, or of unknown ones.
+    kAll,
+  };
+  // Removes retired addresses from their list, as far as `retired` has room.
+  // Hold lock_.
+  void TakeRetired(Retired which, std::vector<Block*>& retired) noexcept;
+  bool MayTake(const Block& retired, Retired which) const noexcept;
+  // Reserves room for `most`, as UnmapRetired. False: no host memory.
+  bool ReserveForRetired(std::vector<Block*>& retired,
+                         std::size_t most) noexcept;
   // Unmaps removed addresses, and releases handles mapped only there; adds the
   // released bytes to `released`. A mapping that the driver refuses to unmap
   // retires again. False if there is any.
@@ -301,6 +311,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t peak_taken_bytes_ = 0;  // Peak of taken_bytes_ at growths.
   std::size_t moved_since_peak_ = 0;  // Bytes; see VmmPolicy::Held.
   std::size_t moves_since_peak_ = 0;
+  std::size_t created_while_lent_ = 0;
   std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
   std::size_t pin_count_ = 0;     // Handles of all Pins.
   bool was_retired_ = false;      // No chain allocates here any more.

@@ -1,6 +1,7 @@
 // Idle memory of VirtualMemoryAllocator: its functions as a ChunkHolder.
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -48,7 +49,10 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
     ++count;
   }
   handles.resize(count);
-  if (count != 0) TakeRetired(/*all=*/true, retired);
+  // Their retired addresses.
+  for (const FreeHandle& free : handles) free.handle->is_leaving = true;
+  TakeRetired(Retired::kLeaving, retired);
+  for (const FreeHandle& free : handles) free.handle->is_leaving = false;
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseFree(std::size_t bytes,
@@ -84,7 +88,7 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     return 0;
   }
   std::vector<Block*> retired;
-  if (!ReserveForRetired(retired)) return 0;
+  if (!ReserveForRetired(retired, SIZE_MAX)) return 0;
   DetachFree(bytes, handles, retired);
   if (handles.empty()) return 0;
   // The stream may have reused and freed one of them before it was detached.
@@ -240,7 +244,7 @@ std::size_t VirtualMemoryAllocator::GiveBack(
       given += ReleaseFree(missing(), Wait::kNever);
       break;
     case Kind::kAll:
-      given += ReleaseFree(SIZE_MAX, Wait::kForStream) + UnmapRetired();
+      given += ReleaseFree(SIZE_MAX, Wait::kForStream) + UnmapRetired(SIZE_MAX);
       FreeRanges();
       break;
   }
@@ -252,6 +256,15 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
   const bool has_timeline = chain_stream().timeline() != nullptr;
   ReleaseFree(SIZE_MAX, has_timeline ? Wait::kNever : Wait::kForStream);
   FreeRanges();
+}
+
+std::size_t VirtualMemoryAllocator::SmallestLendable(
+    std::size_t bytes) const noexcept {
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (!was_retired_ && !VmmPolicy::MayLend(held())) return 0;
+  }
+  return AutoGrowthAllocator::SmallestLendable(bytes);
 }
 
 bool VirtualMemoryAllocator::EndLending() noexcept {

@@ -116,11 +116,11 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
   for (const GrowthPiece& piece : plan.pieces) {
     if (piece.is_new()) continue;
     Block* const block = piece.from->block;
-    RangeOf(*block).SetHandle(block->data, block->size, nullptr);
     if (vmm_.may_alias()) {
       Retire(block, piece.from->epoch);
       is_current = is_current || block->offset_units == epochs_.current();
     } else {
+      RangeOf(*block).SetHandle(block->data, block->size, nullptr);
       MakeHole(block);
     }
   }
@@ -150,6 +150,9 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   taken_bytes_ += block->size;
   moved_since_peak_ += plan.moved_bytes;
   if (plan.moved_bytes != 0) ++moves_since_peak_;
+  if (has_lent() && VmmPolicy::IsSettled(held())) {
+    created_while_lent_ += plan.new_bytes;
+  }
   credit_bytes_ += vmm_.CreditFor(plan.moved_bytes);
   credit_bytes_ -=
       std::min(credit_bytes_, VmmPolicy::PriceOf(plan.new_bytes, held()));

@@ -2,6 +2,7 @@
 // refused to release.
 
 #include <algorithm>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -13,25 +14,42 @@ namespace strata {
 
 using vmm::RangeOf;
 
+bool VirtualMemoryAllocator::MayTake(const Block& retired,
+                                     Retired which) const noexcept {
+  if (which == Retired::kAll) return true;
+  if (which == Retired::kDone) return epochs_.IsOver(retired.offset_units);
+  const PageHandle* const handle = RangeOf(retired).HandleAt(retired.data);
+  return handle == nullptr || handle->is_leaving;
+}
+
 void VirtualMemoryAllocator::TakeRetired(
-    bool all, std::vector<Block*>& retired) noexcept {
+    Retired which, std::vector<Block*>& retired) noexcept {
   Block* next = nullptr;
   for (Block* block = retired_.first();
        block != nullptr && retired.size() < retired.capacity(); block = next) {
     next = block->free_next;
-    if (!all && !epochs_.IsOver(block->offset_units)) continue;
+    if (!MayTake(*block, which)) continue;
     retired_.Remove(block);
     --retired_count_;
     blocks_.SetUnusable(block, BlockList::kPendingPool);
+    AddressRange& range = RangeOf(*block);
+    const PageHandle* const handle = range.HandleAt(block->data);
+    // Another thread may release the handle from here on.
+    if (handle != nullptr && handle->base != block->data) {
+      range.SetHandle(block->data, block->size, nullptr);
+    }
     retired.push_back(block);
   }
 }
 
-bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired) {
+bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired,
+                                               std::size_t most) noexcept {
   std::size_t count = 0;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    count = retired_count_;
+    const std::size_t surplus =
+        retired_count_ - std::min(retired_count_, handle_count_);
+    count = std::min(retired_count_, std::max(most, surplus));
   }
   try {
     retired.reserve(count);
@@ -41,16 +59,16 @@ bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired) {
   return true;
 }
 
-std::size_t VirtualMemoryAllocator::UnmapRetired() noexcept {
+std::size_t VirtualMemoryAllocator::UnmapRetired(std::size_t most) noexcept {
   StreamTimeline* const timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
   std::vector<Block*> retired;
-  if (!ReserveForRetired(retired) || retired.capacity() == 0) return 0;
+  if (!ReserveForRetired(retired, most) || retired.capacity() == 0) return 0;
   if (timeline != nullptr) LookAtStream();
   {
     const std::lock_guard<ChainLock> guard(lock_);
     if (timeline != nullptr) epochs_.Update(*timeline);
-    TakeRetired(/*all=*/false, retired);
+    TakeRetired(Retired::kDone, retired);
   }
   if (timeline != nullptr) timeline->AcquireDone();
   std::size_t released = 0;
@@ -152,7 +170,7 @@ std::size_t VirtualMemoryAllocator::ReleaseRefused() noexcept {
       refused_bytes_ -= handle->bytes;
     }
   }
-  return ReleaseHandles(handles) + UnmapRetired();
+  return ReleaseHandles(handles) + UnmapRetired(SIZE_MAX);
 }
 
 }  // namespace strata

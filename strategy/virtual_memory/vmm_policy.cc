@@ -112,6 +112,10 @@ bool VmmPolicy::IsSettled(const Held& held) {
          kMostMoved * static_cast<double>(held.reserved_bytes);
 }
 
+bool VmmPolicy::MayLend(const Held& held) {
+  return held.created_while_lent_bytes <= held.reserved_bytes / kLendingDivisor;
+}
+
 bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
                             const Held& held, std::size_t credit) const {
   if (remap_ != Remap::kDial) return remap_ == Remap::kTight;

@@ -49,6 +49,8 @@ class VmmPolicy {
     // Since the peak rose last: bytes moved, and growths that moved some.
     std::size_t moved_bytes = 0;
     std::size_t moves = 0;
+    // Since the stream settled: bytes created while others borrowed some.
+    std::size_t created_while_lent_bytes = 0;
   };
   // Whether a growth moves free handles first. It lacks `missing` bytes, while
   // the place can grow by `room` bytes. `credit`: bytes that may be created in
@@ -57,6 +59,12 @@ class VmmPolicy {
   // so memory that is created now ends the moves.
   bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
+  // Whether a stream has moved enough since its peak rose. Each move counts
+  // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
+  static bool IsSettled(const Held& held);
+  // Whether a stream lends memory. A settled stream stops when loans make it
+  // create memory.
+  static bool MayLend(const Held& held);
   // Credit for moving `bytes`.
   std::size_t CreditFor(std::size_t bytes) const {
     return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
@@ -78,11 +86,10 @@ class VmmPolicy {
            held.peak_bytes + held.peak_bytes / kAmpleDivisor;
   }
 
-  // Whether a stream has moved enough since its peak rose. Each move counts
-  // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
+  // docs/rules/virtual_memory.md has the reasons for these numbers.
   static constexpr std::size_t kMoveDivisor = 14;
   static constexpr double kMostMoved = 0.3;
-  static bool IsSettled(const Held& held);
+  static constexpr std::size_t kLendingDivisor = 12;
 
   enum class Remap : std::uint8_t { kLazy, kTight, kDial };
 

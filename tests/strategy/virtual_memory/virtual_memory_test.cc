@@ -125,6 +125,69 @@ TEST_F(VirtualMemoryTest, OldAddressesStayMappedUntilTheirWorkIsDone) {
   EXPECT_GT(Calls(DeviceCall::kUnmapRange), 0U);
 }
 
+TEST_F(VirtualMemoryTest, AGrowthUnmapsTheRetiredAddressesOfFewHandles) {
+  options_.memory_bytes = 1024 * kMiB;
+  Build();
+  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
+  AllocationPtr large = a_->Allocate(512 * kMiB);
+  EXPECT_EQ(device().Leaks().mappings, 768U);
+  large.reset();
+  kept[1].reset();
+  large = a_->Allocate(514 * kMiB);
+  EXPECT_EQ(device().Leaks().mappings, 768U + 1 - 128);
+}
+
+TEST_F(VirtualMemoryTest, ThereAreAtMostAsManyRetiredAddressesAsHandles) {
+  options_.memory_bytes = 1024 * kMiB;
+  Build();
+  for (int i = 0; i < 20; ++i) {
+    const std::vector<AllocationPtr> kept =
+        VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
+    const AllocationPtr large = a_->Allocate(512 * kMiB);
+    EXPECT_LE(device().Leaks().mappings, 2 * 512U + 256);
+  }
+}
+
+TEST_F(VirtualMemoryTest, AReleaseUnmapsTheRetiredAddressesOfItsHandlesOnly) {
+  options_.memory_bytes = 1024 * kMiB;
+  Build();
+  b_ = place_->AddChain();
+  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
+  AllocationPtr large = a_->Allocate(512 * kMiB);
+  const Request own_handle{.bytes = 2 * kMiB, .flags = kOneHandle};
+  // The other stream creates its handle after the release of one that was never
+  // moved,
+  kept[1].reset();
+  const AllocationPtr first = b_->Allocate(own_handle);
+  EXPECT_EQ(device().Leaks().mappings, 768U - 1 + 1);
+  // and of one that was moved.
+  large.reset();
+  const AllocationPtr second = b_->Allocate(own_handle);
+  EXPECT_EQ(device().Leaks().mappings, 768U - 2 + 1);
+}
+
+TEST_F(VirtualMemoryTest, ASettledStreamStopsLendingWhenLoansMakeItCreate) {
+  options_.memory_bytes = 1024 * kMiB;
+  Build();
+  b_ = place_->AddChain();
+  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 8 * kMiB, 8);
+  // Moves half of the memory without a new peak.
+  const AllocationPtr large = a_->Allocate(32 * kMiB);
+  kept[1].reset();
+  std::size_t before = reserved();
+  const AllocationPtr loan = b_->Allocate(4 * kMiB);
+  EXPECT_EQ(reserved(), before);
+  kept[3].reset();
+  kept[5].reset();
+  const AllocationPtr more = a_->Allocate(20 * kMiB);
+  EXPECT_GT(reserved(), before + before / 12);
+  // a_ has free blocks of 8 MiB that it does not lend.
+  kept[7].reset();
+  before = reserved();
+  const AllocationPtr own = b_->Allocate(8 * kMiB);
+  EXPECT_GT(reserved(), before);
+}
+
 TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {
   options_.progress = "manual";
   Build();

@@ -116,6 +116,15 @@ TEST(VmmPolicyTest, AStreamThatMovesOnWithoutANewPeakCreates) {
   EXPECT_FALSE(moves(Mebibytes(8), 5));
 }
 
+TEST(VmmPolicyTest, AStreamLendsUntilItHasCreatedATwelfthMeanwhile) {
+  VmmPolicy::Held held = Used(Gibibytes(12));
+  EXPECT_TRUE(VmmPolicy::MayLend(held));
+  held.created_while_lent_bytes = Gibibytes(1);
+  EXPECT_TRUE(VmmPolicy::MayLend(held));
+  ++held.created_while_lent_bytes;
+  EXPECT_FALSE(VmmPolicy::MayLend(held));
+}
+
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {
   const auto message = [](const StrategyOptions& options) {
     try {

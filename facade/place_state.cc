@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/guard/guard_settings.h"
+#include "strata/allocation/diagnostics/log_allocator.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
@@ -130,11 +130,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;
   context_.place_services = std::make_shared<SharedServices>();
-  context_.meter = std::make_shared<PlaceMeter>();
-  if (options_.decorators.guard) {
-    context_.guard_reporter = std::make_shared<GuardReporter>(
-        GuardSettings::From(options_.decorators).abort_on_error);
+  if (context_.facade_services == nullptr) {
+    context_.facade_services = std::make_shared<SharedServices>();
   }
+  allocation_log_ = AllocationLogOf(options_.decorators, context_);
   context_.frees = std::make_shared<DeferredFrees>(
       context_.timelines, reclaimer_, options_.decorators.cross_stream_wait);
   BuildPool(StrategyNow(/*has_visitors=*/false));
@@ -276,7 +275,7 @@ ChainServices PlaceState::ServicesOf() noexcept {
           gate(),
           reclaimer_->retry(),
           fill_.get(),
-          allocation_log(),
+          allocation_log_.get(),
           options_.decorators.biased_lock()};
 }
 

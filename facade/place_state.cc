@@ -45,12 +45,10 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
 // (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`.
-StrategyOptions SettingsOf(Place place, const Options& options) {
+StrategyOptions StrategyOptionsAt(Place place, const Options& options) {
   const bool is_on_device =
       place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
-  StrategyOptions settings =
-      is_on_device ? options.strategy : OnHost(options.strategy);
+  StrategyOptions settings = options.strategy.ByType(!is_on_device);
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
   settings.biased_lock = options.decorators.biased_lock();
   settings.is_managed = options.use_cuda_managed_memory;
@@ -60,7 +58,8 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   }
   if (place.kind == PlaceKind::kPinned &&
       options.host.use_auto_growth_pinned_allocator) {
-    settings.auto_growth_granule_bytes = kPinnedGranuleBytes;
+    settings.Edit<AutoGrowthOptions>().auto_growth_granule_bytes =
+        kPinnedGranuleBytes;
   }
   return settings;
 }
@@ -110,7 +109,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
           RetryOf(place, options, shared, platform_, *this),
           options.decorators.callback_rounds)),
       captured_(std::move(captured)),
-      settings_(SettingsOf(place, options)),
+      settings_(StrategyOptionsAt(place, options)),
       thread_ends_(std::move(thread_ends)),
       context_(shared),
       by_uid_(fronts != nullptr ? std::move(fronts)

@@ -9,6 +9,7 @@
 #include "strata/allocation/diagnostics/recording_options.h"
 #include "strata/allocation/guard/guard_options.h"
 #include "strata/allocation/option_fields.h"
+#include "strata/allocation/option_values.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/base/clock.h"
 #include "strata/platform/place.h"
@@ -27,6 +28,9 @@ struct DecoratorOptions : RecordingOptions, GuardOptions {
 #define STRATA_OWN_OPTION STRATA_OPTION_FIELD
 #include "strata/allocation/decorators/options.def"
 #undef STRATA_OWN_OPTION
+
+  // Options of registered decorators that flags set.
+  OptionTexts own_texts;
 
   // True if a thread may own the lock of a stream. False if the system has no
   // ProcessBarrier. This is logged once if `stream_lock` is "biased".

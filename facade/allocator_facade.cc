@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "strata/allocation/diagnostics/allocation_log.h"
+#include "strata/allocation/diagnostics/log_allocator.h"
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
@@ -72,7 +72,6 @@ void AllocatorFacade::Close() noexcept {
 }
 
 void AllocatorFacade::MakeShared() {
-  const DecoratorOptions& asked = options_.decorators;
   fronts_ = std::make_shared<FrontTable>();
   thread_ends_ = std::make_shared<ThreadEnds>(
       [this](const Stream& stream) { EndOfThread(stream); });
@@ -80,14 +79,8 @@ void AllocatorFacade::MakeShared() {
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
   shared_.facade_services = std::make_shared<SharedServices>();
-  if (!asked.trace_path.empty()) {
-    shared_.trace_sink =
-        std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
-  }
-  if (!asked.allocation_log_path.empty()) {
-    shared_.allocation_log =
-        std::make_shared<AllocationLog>(asked.allocation_log_path);
-  }
+  trace_sink_ = TraceSinkOf(options_.decorators, shared_);
+  allocation_log_ = AllocationLogOf(options_.decorators, shared_);
 }
 
 void AllocatorFacade::AddPlaces() {
@@ -354,7 +347,7 @@ std::size_t AllocatorFacade::Compact(Place place) {
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
   EndLostStreams();
-  if (shared_.trace_sink != nullptr) shared_.trace_sink->Released(place);
+  if (trace_sink_ != nullptr) trace_sink_->Released(place);
   return GivenBy({&state}, [&] {
     std::size_t bytes = 0;
     const bool has_unused = graph_pools_->AskAndSweep();
@@ -458,7 +451,7 @@ Stats AllocatorFacade::GetStats(Place place) {
 
 void AllocatorFacade::SetPeak(const PlaceState& state, Stats& sum) const {
   if (options_.decorators.exact_peak) {
-    sum.peak_in_use_bytes = state.meter().peak_in_use_bytes();
+    sum.peak_in_use_bytes = state.meter()->peak_in_use_bytes();
     sum.peak_in_use_is_bound = false;
   }
   // Bytes in use are reserved, too.

@@ -23,11 +23,13 @@
 
 namespace strata {
 
+class AllocationLog;
 class Front;
 class FrontTable;
 class GraphPools;
 class PlaceState;
 class ThreadEnds;
+class TraceSink;
 
 // Allocates memory per place and per stream, through the chain of layers that
 // the options select.
@@ -346,7 +348,7 @@ class AllocatorFacade {
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }
   // The file of strata_allocation_log_file; null without one.
-  AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
+  AllocationLog* allocation_log() const { return allocation_log_.get(); }
   // All places that this facade serves.
   std::vector<Place> places() const;
 
@@ -415,7 +417,9 @@ class AllocatorFacade {
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;  // State that the chains of all places share.
-  std::shared_ptr<FrontTable> fronts_;  // Fronts of all places.
+  std::shared_ptr<TraceSink> trace_sink_;          // null: no trace
+  std::shared_ptr<AllocationLog> allocation_log_;  // null: no log
+  std::shared_ptr<FrontTable> fronts_;             // Fronts of all places.
   std::shared_ptr<ThreadEnds> thread_ends_;
   // Indexed by PlaceKind, then by index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;

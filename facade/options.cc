@@ -18,6 +18,7 @@
 #include "strata/base/size.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/settings/option_aliases.h"
+#include "strata/facade/settings/registered_options.h"
 #include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"
 
@@ -193,9 +194,9 @@ bool IsRemoved(std::string_view name) {
 
 // The value of an option without "=value": only a Bool allows that.
 std::string ValueAlone(std::string_view name) {
-  for (const Row& row : Rows()) {
-    if (name == row.info.name) {
-      return std::string_view(row.info.type) == "Bool" ? "true" : "";
+  for (const OptionInfo& option : OptionTable()) {
+    if (name == option.name) {
+      return std::string_view(option.type) == "Bool" ? "true" : "";
     }
   }
   return "";
@@ -296,8 +297,8 @@ void CheckHost(const Options& options) {
 
 std::string KnownOptions() {
   std::string known;
-  for (const Row& row : Rows()) {
-    known += (known.empty() ? "" : ", ") + std::string(row.info.name);
+  for (const OptionInfo& option : OptionTable()) {
+    known += (known.empty() ? "" : ", ") + std::string(option.name);
   }
   return known;
 }
@@ -311,7 +312,7 @@ void Options::Set(std::string_view name, std::string_view value) {
       return;
     }
   }
-  if (IsRemoved(name)) return;
+  if (SetRegisteredOption(*this, name, value) || IsRemoved(name)) return;
   throw std::invalid_argument("unknown option '" + std::string(name) +
                               "' (known: " + KnownOptions() + ")");
 }
@@ -386,9 +387,10 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
         std::to_string(alloc_fill_value) +
         ": it means alloc_fill_value=" + std::to_string(kInitByte));
   }
-  CheckStrategyOptions(strategy);
+  const StrategyOptions strategies = strategy.ByType();
+  CheckStrategyOptions(strategies);
   CheckDecoratorOptions(decorators);
-  CheckLimit(LimitedStrategy(Strategy()), strategy, gpu_memory_limit_mb);
+  CheckLimit(LimitedStrategy(Strategy()), strategies, gpu_memory_limit_mb);
   CheckMebibytes("gpu_memory_limit_mb", gpu_memory_limit_mb);
   CheckFiles(decorators, platform);
   if (!decorators.fault.empty() &&
@@ -413,6 +415,9 @@ std::optional<unsigned char> Options::FillByte() const {
 std::vector<OptionInfo> OptionTable() {
   std::vector<OptionInfo> table;
   for (const Row& row : Rows()) table.push_back(row.info);
+  for (OptionInfo& option : RegisteredOptionTable()) {
+    table.push_back(std::move(option));
+  }
   return table;
 }
 
@@ -432,6 +437,10 @@ std::string ToString(const Options& options) {
   for (const Row& row : Rows()) {
     text += (text.empty() ? "" : ",") + std::string(row.info.name) + "=" +
             row.show(in_force);
+  }
+  for (const OptionInfo& option : RegisteredOptionTable()) {
+    text += "," + std::string(option.name) + "=" +
+            Quoted(RegisteredText(options, option));
   }
   return text;
 }

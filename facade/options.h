@@ -9,8 +9,8 @@
 
 #include "strata/allocation/decorators/decorator_options.h"
 #include "strata/facade/settings/host_strategy.h"
+#include "strata/facade/settings/strategy_flags.h"
 #include "strata/platform/platform_options.h"
-#include "strata/strategy/strategy_options.h"
 
 namespace strata {
 
@@ -25,7 +25,7 @@ struct Options {
   bool enable_gpu_memory_usage_log_mb = true;
   PlatformOptions platform;
   DecoratorOptions decorators;
-  StrategyOptions strategy;
+  StrategyFlags strategy;
   HostOptions host;
   std::uint64_t gpu_memory_limit_mb = 0;
   bool sync_after_alloc = false;
@@ -61,7 +61,8 @@ struct Options {
   std::optional<unsigned char> FillByte() const;
 };
 
-// One row of options.def, for documentation.
+// An option, for documentation: a row of options.def, or an option of a
+// strategy or decorator that the program registered.
 struct OptionInfo {
   const char* name;
   const char* type;
@@ -69,6 +70,7 @@ struct OptionInfo {
   const char* help;
 };
 
+// Errors: std::invalid_argument if a registered option has the name of another.
 std::vector<OptionInfo> OptionTable();
 
 // One row of removed_options.def: an option without effect.
@@ -80,7 +82,7 @@ struct RemovedOption {
 
 std::vector<RemovedOption> RemovedOptions();
 
-// The values in force, in the syntax of Parse, in the order of options.def.
+// The values in force, in the syntax of Parse, in the order of OptionTable().
 std::string ToString(const Options& options);
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
-#include "strata/allocation/guard/guard_settings.h"
+#include "strata/allocation/diagnostics/log_allocator.h"
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
@@ -45,12 +45,10 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
 // (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`.
-StrategyOptions SettingsOf(Place place, const Options& options) {
+StrategyOptions StrategyOptionsAt(Place place, const Options& options) {
   const bool is_on_device =
       place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
-  StrategyOptions settings =
-      is_on_device ? options.strategy : OnHost(options.strategy);
+  StrategyOptions settings = options.strategy.ByType(!is_on_device);
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
   settings.biased_lock = options.decorators.biased_lock();
   settings.is_managed = options.use_cuda_managed_memory;
@@ -60,7 +58,8 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   }
   if (place.kind == PlaceKind::kPinned &&
       options.host.use_auto_growth_pinned_allocator) {
-    settings.auto_growth_granule_bytes = kPinnedGranuleBytes;
+    settings.Edit<AutoGrowthOptions>().auto_growth_granule_bytes =
+        kPinnedGranuleBytes;
   }
   return settings;
 }
@@ -110,7 +109,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
           RetryOf(place, options, shared, platform_, *this),
           options.decorators.callback_rounds)),
       captured_(std::move(captured)),
-      settings_(SettingsOf(place, options)),
+      settings_(StrategyOptionsAt(place, options)),
       thread_ends_(std::move(thread_ends)),
       context_(shared),
       by_uid_(fronts != nullptr ? std::move(fronts)
@@ -130,11 +129,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;
   context_.place_services = std::make_shared<SharedServices>();
-  context_.meter = std::make_shared<PlaceMeter>();
-  if (options_.decorators.guard) {
-    context_.guard_reporter = std::make_shared<GuardReporter>(
-        GuardSettings::From(options_.decorators).abort_on_error);
+  if (context_.facade_services == nullptr) {
+    context_.facade_services = std::make_shared<SharedServices>();
   }
+  allocation_log_ = AllocationLogOf(options_.decorators, context_);
   context_.frees = std::make_shared<DeferredFrees>(
       context_.timelines, reclaimer_, options_.decorators.cross_stream_wait);
   BuildPool(StrategyNow(/*has_visitors=*/false));
@@ -276,7 +274,7 @@ ChainServices PlaceState::ServicesOf() noexcept {
           gate(),
           reclaimer_->retry(),
           fill_.get(),
-          allocation_log(),
+          allocation_log_.get(),
           options_.decorators.biased_lock()};
 }
 

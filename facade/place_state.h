@@ -15,8 +15,7 @@
 #include "strata/allocation/decorators/stat_allocator.h"
 #include "strata/allocation/diagnostics/allocation_log.h"
 #include "strata/allocation/diagnostics/debug_fill.h"
-#include "strata/allocation/diagnostics/trace_allocator.h"
-#include "strata/allocation/guard/guard_error.h"
+#include "strata/allocation/guard/guard_allocator.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/streams/deferred_frees.h"
@@ -68,15 +67,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const std::shared_ptr<Platform>& platform() const { return platform_; }
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
   const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
-  const PlaceMeter& meter() const { return *context_.meter; }
-  PlaceMeter& meter() { return *context_.meter; }
+  // Counts only with strata_exact_peak.
+  std::shared_ptr<PlaceMeter> meter() const {
+    return context_.Shared<PlaceMeter>(ServiceScope::kPlace);
+  }
   const DebugFill* debug_fill() const { return fill_.get(); }
   // Null without strata_guard.
-  GuardReporter* guard_reporter() const {
-    return context_.guard_reporter.get();
-  }
-  AllocationLog* allocation_log() const {
-    return context_.allocation_log.get();
+  std::shared_ptr<GuardReporter> guard_reporter() const {
+    return GuardReporterOf(options_.decorators, context_);
   }
 
   // The strategy of the chains at this place.
@@ -228,6 +226,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const StrategyOptions settings_;  // of the strategy at this place
   const std::shared_ptr<ThreadEnds> thread_ends_;
   ChainContext context_;  // state that the chains of this place share
+  std::shared_ptr<AllocationLog> allocation_log_;  // null: no log
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   HostStrategy strategy_name_;  // the strategy that strategy_ builds

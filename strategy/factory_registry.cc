@@ -24,6 +24,11 @@ void StrategyFactories::Register(const StrategyFactory& factory) {
   if (factory.name.empty()) refuse("has no name");
   if (factory.priority < 0) refuse("has a negative priority");
   if (factory.make == nullptr) refuse("has no function that makes it");
+  try {
+    OptionValues(factory.options, "");
+  } catch (const std::invalid_argument& error) {
+    refuse(std::string("has a wrong option: ") + error.what());
+  }
   const std::lock_guard<std::mutex> guard(mutex_);
   if (was_used_) {
     throw std::logic_error(Described(factory) +

@@ -46,10 +46,12 @@ struct StrategyFactory {
   // Graph pools of a place with this strategy use it too.
   bool serves_graphs = false;
   unsigned traits = kPlainStrategy;  // StrategyTraits
-  // Throws std::invalid_argument if an option takes more memory at once than a
-  // limit in MiB allows. Null: no option can.
-  void (*check_limit)(const StrategyOptions& options,
-                      std::uint64_t limit_mb) = nullptr;
+  // Throws std::invalid_argument if its options are invalid, or take more
+  // memory at once than a limit in MiB allows (0: no limit). Null: no check.
+  void (*check)(const StrategyOptions& options,
+                std::uint64_t limit_mb) = nullptr;
+  // Each becomes the flag --NAME_OPTION. StrategyOptions::own has the values.
+  std::vector<RegisteredOption> options = {};
 };
 
 // The priority of the strategies of strategies.def.
@@ -60,10 +62,11 @@ inline constexpr int kBuiltInStrategyPriority = 100;
 // Model: the factory of the highest priority serves a name. No two factories
 //   share both name and priority, so there is no tie.
 // Errors: Register throws, and nothing has changed. std::invalid_argument for
-//   an empty name, a negative priority, a missing function, or a pair of name
-//   and priority that is registered already; the last message names both places
-//   in the source. std::logic_error after the first look-up of a strategy,
-//   because the meaning of a name must not change.
+//   an empty name, a negative priority, a missing function, an option with an
+//   unknown type or default, or a pair of name and priority that is registered
+//   already; the last message names both places in the source. std::logic_error
+//   after the first look-up of a strategy, because the meaning of a name must
+//   not change.
 // Threads: any thread.
 // Source: tf_bfc.md §2 (AllocatorFactoryRegistry).
 class StrategyFactories {
@@ -119,20 +122,30 @@ class StrategyRegistrar {
 // Registers `name` as a value of --allocator_strategy. Use it at namespace
 // scope, in any source file of a program. `factory` is a StrategyFactory::Make;
 // `name` is a string. A priority above 100 replaces a built-in strategy.
+// Options may follow, each also a flag (--shelf_most_pieces):
+//
+//   STRATA_REGISTER_STRATEGY("shelf", 100, &MakeShelf,
+//                            {"most_pieces", "Uint64", "64", "Most pieces."});
 //
 // The linker may omit a source file of a static library, and its strategies.
-#define STRATA_REGISTER_STRATEGY(name, priority, factory) \
-  STRATA_REGISTER_STRATEGY_(__COUNTER__, name, priority, factory, false)
+#define STRATA_REGISTER_STRATEGY(name, priority, ...) \
+  STRATA_REGISTER_STRATEGY_(__COUNTER__, false, name, priority, __VA_ARGS__)
 // STRATA_REGISTER_STRATEGY for a strategy that all streams of a place share.
-#define STRATA_REGISTER_SHARED_STRATEGY(name, priority, factory) \
-  STRATA_REGISTER_STRATEGY_(__COUNTER__, name, priority, factory, true)
+#define STRATA_REGISTER_SHARED_STRATEGY(name, priority, ...) \
+  STRATA_REGISTER_STRATEGY_(__COUNTER__, true, name, priority, __VA_ARGS__)
 
-#define STRATA_REGISTER_STRATEGY_(counter, name, priority, factory, is_shared) \
-  STRATA_REGISTER_STRATEGY_AS_(counter, name, priority, factory, is_shared)
-#define STRATA_REGISTER_STRATEGY_AS_(counter, name, priority, factory, \
-                                     is_shared)                        \
-  [[maybe_unused]] static const ::strata::StrategyRegistrar            \
-      strata_strategy_registrar_##counter(::strata::StrategyFactory{   \
-          name, priority, factory, is_shared, __FILE__, __LINE__})
+#define STRATA_REGISTER_STRATEGY_(counter, shared, name, priority, ...) \
+  STRATA_REGISTER_STRATEGY_AS_(counter, shared, name, priority, __VA_ARGS__)
+#define STRATA_REGISTER_STRATEGY_AS_(counter, shared, strategy, rank, factory, \
+                                     ...)                                      \
+  [[maybe_unused]] static const ::strata::StrategyRegistrar                    \
+      strata_strategy_registrar_##counter(                                     \
+          ::strata::StrategyFactory{.name = strategy,                          \
+                                    .priority = rank,                          \
+                                    .make = factory,                           \
+                                    .is_shared = shared,                       \
+                                    .file = __FILE__,                          \
+                                    .line = __LINE__,                          \
+                                    .options = {__VA_ARGS__}})
 
 #endif  // STRATA_STRATEGY_FACTORY_REGISTRY_H_

@@ -30,10 +30,13 @@ inline void CheckMebibytes(const char* option, std::uint64_t mebibytes) {
       ": a chunk cannot be larger than all that may be held");
 }
 
-// Errors: std::invalid_argument if an option in MiB exceeds `limit_mb`.
+// Errors: std::invalid_argument if an option in MiB exceeds `limit_mb` (0: no
+//   limit).
 inline void CheckBelowLimit(const char* option, std::uint64_t mebibytes,
                             std::uint64_t limit_mb) {
-  if (mebibytes > limit_mb) RefuseAboveLimit(option, mebibytes, limit_mb);
+  if (limit_mb != 0 && mebibytes > limit_mb) {
+    RefuseAboveLimit(option, mebibytes, limit_mb);
+  }
 }
 
 // Converts an option in MiB to bytes.

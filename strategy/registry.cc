@@ -30,12 +30,12 @@ StrategyFactories& StrategyFactories::Instance() {
   // main.
   static StrategyFactories* const instance = [] {
     auto* factories = new StrategyFactories;
-#define STRATA_STRATEGY(name, Class, shared_by, traits, check_limit) \
-  factories->Register(StrategyFactory{                               \
-      #name, kBuiltInStrategyPriority, &Make##Class,                 \
-      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__,    \
-      SharedBy::shared_by == SharedBy::stream_and_graphs, traits,    \
-      check_limit});
+#define STRATA_STRATEGY(name, Class, shared_by, traits)           \
+  factories->Register(StrategyFactory{                            \
+      #name, kBuiltInStrategyPriority, &Make##Class,              \
+      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__, \
+      SharedBy::shared_by == SharedBy::stream_and_graphs, traits, \
+      &Check##Class});
 #include "strata/strategy/strategies.def"
 #undef STRATA_STRATEGY
     static const ForkLock fork_lock(factories->mutex_);
@@ -56,8 +56,15 @@ unsigned TraitsOf(const std::string& name) {
 void CheckLimit(const std::string& name, const StrategyOptions& options,
                 std::uint64_t limit_mb) {
   const auto factory = StrategyFactories::Instance().Peek(name);
-  if (limit_mb == 0 || !factory || factory->check_limit == nullptr) return;
-  factory->check_limit(options, limit_mb);
+  if (limit_mb == 0 || !factory || factory->check == nullptr) return;
+  factory->check(options, limit_mb);
+}
+
+void CheckStrategyOptions(const StrategyOptions& options) {
+#define STRATA_STRATEGY(name, Class, shared_by, traits) \
+  Check##Class(options, /*limit_mb=*/0);
+#include "strata/strategy/strategies.def"
+#undef STRATA_STRATEGY
 }
 
 std::string GraphPoolStrategy(const std::string& name) {
@@ -72,6 +79,8 @@ StrategySource::StrategySource(const std::string& name,
   const StrategyFactory factory = Named(name);
   make_ = factory.make;
   is_shared_ = factory.is_shared;
+  options_.own = OptionValues(
+      WithTexts(factory.options, factory.name, options_.own_texts), "");
 }
 
 std::shared_ptr<Allocator> StrategySource::For(

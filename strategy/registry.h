@@ -24,6 +24,12 @@ std::vector<std::string> StrategyNames();
 // The StrategyTraits of a strategy; none if there is no such strategy.
 unsigned TraitsOf(const std::string& name);
 
+// Checks the options of all strategies of this build.
+//
+// Errors: std::invalid_argument that names the invalid option, or two options
+//   that contradict each other.
+void CheckStrategyOptions(const StrategyOptions& options);
+
 // Errors: std::invalid_argument if an option of the strategy takes more memory
 //   at once than the limit in MiB allows; 0: no limit.
 void CheckLimit(const std::string& name, const StrategyOptions& options,
@@ -69,7 +75,7 @@ class StrategySource {
 
  private:
   const std::shared_ptr<ChunkPool> pool_;
-  const StrategyOptions options_;
+  StrategyOptions options_;
   const std::shared_ptr<DeferredFrees> frees_;
   StrategyFactory::Make make_ = nullptr;
   bool is_shared_ = false;
@@ -78,12 +84,14 @@ class StrategySource {
   std::shared_ptr<Allocator> shared_;   // guarded by mutex_
 };
 
-// The factories, one per line of strategies.def. For a shared strategy,
-// `stream` stands for all streams and has no uid.
-#define STRATA_STRATEGY(name, Class, shared_by, traits, check_limit)          \
+// The factories, one per line of strategies.def, and the checks of their
+// options (StrategyFactory::check). For a shared strategy, `stream` stands for
+// all streams and has no uid.
+#define STRATA_STRATEGY(name, Class, shared_by, traits)                       \
   std::shared_ptr<Allocator> Make##Class(std::shared_ptr<ChunkPool> pool,     \
                                          std::shared_ptr<ChainStream> stream, \
-                                         const StrategyOptions& options);
+                                         const StrategyOptions& options);     \
+  void Check##Class(const StrategyOptions& options, std::uint64_t limit_mb);
 #include "strata/strategy/strategies.def"
 #undef STRATA_STRATEGY
 

@@ -1,59 +1,60 @@
 #ifndef STRATA_STRATEGY_STRATEGY_OPTIONS_H_
 #define STRATA_STRATEGY_STRATEGY_OPTIONS_H_
 
-#include <cstdint>
+#include <any>
+#include <map>
 #include <memory>
+#include <typeindex>
 
+#include "strata/allocation/option_values.h"
 #include "strata/base/require_cxx20.h"
-#include "strata/strategy/auto_growth/options.h"
-#include "strata/strategy/bfc/bfc_flags.h"
-#include "strata/strategy/blocks/front_cache_options.h"
-#include "strata/strategy/buddy/options.h"
-#include "strata/strategy/cuda_malloc_async/options.h"
-#include "strata/strategy/pool/options.h"
-#include "strata/strategy/virtual_memory/options.h"
 
 namespace strata {
 
 class PeerAccess;
 
-// The options of all strategies. Each strategy has a struct of its own, made
-// from the options.def of its folder.
-struct StrategyOptions : FrontCacheOptions,
-                         AutoGrowthOptions,
-                         VirtualMemoryOptions,
-                         CudaMallocAsyncOptions,
-                         BfcFlags,
-                         BuddyOptions,
-                         PoolOptions {
-  // The members below are no options. The place sets them.
-
+// Properties of the place of a strategy. The place sets them.
+struct StrategyPlace {
   // The devices that may access mapped memory; null: only the device itself.
   std::shared_ptr<PeerAccess> peers;
   // Whether chunks are managed memory, which has no pages to map.
   bool is_managed = false;
+  // Whether chunks stay with the strategy until it ends, as in a graph pool.
+  bool holds_chunks = false;
   // Copied from DecoratorOptions.
   bool cross_stream_wait = false;
   bool biased_lock = false;
 };
 
-// Errors: std::invalid_argument that names the invalid option, or two options
-//   that contradict each other.
-void CheckStrategyOptions(const StrategyOptions& options);
-
-// The checks of strategies.def, in the folder of each strategy.
+// The options of strategies by type, and the properties of the place. Each
+// strategy has a struct of its own, made from the options.def of its folder.
 //
-// Errors: std::invalid_argument if an option takes more memory at once than the
-//   limit in MiB allows.
-void CheckAutoGrowthLimit(const StrategyOptions& options,
-                          std::uint64_t limit_mb);
-void CheckCudaMallocAsyncLimit(const StrategyOptions& options,
-                               std::uint64_t limit_mb);
-void CheckBuddyLimit(const StrategyOptions& options, std::uint64_t limit_mb);
+// Threads: as a container of the standard library.
+class StrategyOptions : public StrategyPlace {
+ public:
+  // The options of type Own; the defaults if Edit() was not called for Own.
+  template <class Own>
+  const Own& Get() const {
+    static const auto* const defaults = new Own();
+    const auto found = by_type_.find(typeid(Own));
+    return found != by_type_.end() ? *std::any_cast<Own>(&found->second)
+                                   : *defaults;
+  }
+  template <class Own>
+  Own& Edit() {
+    std::any& options = by_type_[typeid(Own)];
+    if (!options.has_value()) options = Own();
+    return *std::any_cast<Own>(&options);
+  }
 
-// The options at a place of the host: those that are about devices have their
-// defaults.
-StrategyOptions OnHost(const StrategyOptions& options);
+  // The options of a strategy from outside the tree (factory_registry.h).
+  OptionValues own;
+  // Options of such strategies that flags set.
+  OptionTexts own_texts;
+
+ private:
+  std::map<std::type_index, std::any> by_type_;
+};
 
 }  // namespace strata
 

@@ -9,6 +9,7 @@
 #include "strata/allocation/diagnostics/recording_options.h"
 #include "strata/allocation/guard/guard_options.h"
 #include "strata/allocation/option_fields.h"
+#include "strata/allocation/option_values.h"
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/base/clock.h"
 #include "strata/platform/place.h"
@@ -16,14 +17,10 @@
 
 namespace strata {
 
-class AllocationLog;
 class CaptureHolds;
 class DeferredFrees;
-class GuardReporter;
-class PlaceMeter;
 class Reclaimer;
 class TimelineTable;
-class TraceSink;
 
 // The decorators of a chain and their options. The options.def of each folder
 // describes its fields.
@@ -31,6 +28,9 @@ struct DecoratorOptions : RecordingOptions, GuardOptions {
 #define STRATA_OWN_OPTION STRATA_OPTION_FIELD
 #include "strata/allocation/decorators/options.def"
 #undef STRATA_OWN_OPTION
+
+  // Options of registered decorators that flags set.
+  OptionTexts own_texts;
 
   // True if a thread may own the lock of a stream. False if the system has no
   // ProcessBarrier. This is logged once if `stream_lock` is "biased".
@@ -48,17 +48,14 @@ void CheckDecoratorOptions(const DecoratorOptions& options);
 enum class ServiceScope { kPlace, kFacade };
 
 // Objects that the layers of one chain share. Members may be null in a chain
-// built by hand; then a layer makes its own.
+// built by hand; then a layer makes its own. State of one layer comes from
+// Shared().
 struct ChainContext {
   Place place;
   std::shared_ptr<Platform> platform;
   std::shared_ptr<ChainStream> stream;
-  std::shared_ptr<PlaceMeter> meter;      // of the place, for exact_peak
-  std::shared_ptr<TraceSink> trace_sink;  // of the facade
-  std::shared_ptr<Reclaimer> reclaimer;   // of the place
-  std::shared_ptr<GuardReporter> guard_reporter;  // of the place
-  std::shared_ptr<AllocationLog> allocation_log;  // of the facade
-  std::shared_ptr<CaptureHolds> captures;         // of the facade
+  std::shared_ptr<Reclaimer> reclaimer;    // of the place
+  std::shared_ptr<CaptureHolds> captures;  // of the facade
   std::uint64_t own_hold = 0;  // order() of the graph pool of this chain
   std::shared_ptr<TimelineTable> timelines;  // of the facade
   std::shared_ptr<DeferredFrees> frees;      // of the place

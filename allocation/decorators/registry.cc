@@ -48,8 +48,8 @@ std::shared_ptr<Allocator> Wrap(std::shared_ptr<Allocator> inner,
                                 bool below_strategy,
                                 const DecoratorOptions& options,
                                 const ChainContext& context) {
-  const auto registered =
-      DecoratorFactories::Instance().Select(options.registered);
+  const auto registered = DecoratorFactories::Instance().Select(
+      options.registered, options.own_texts);
   const auto add = [&](const DecoratorPosition& position) {
     inner = AddRegistered(std::move(inner), position, registered, context);
   };

@@ -69,7 +69,9 @@ std::shared_ptr<Allocator> MakeStatAllocator(
     const ChainContext& context) {
   if (!options.stat) return underlying;
   return std::make_shared<StatAllocator>(
-      std::move(underlying), options.exact_peak ? context.meter : nullptr,
+      std::move(underlying),
+      options.exact_peak ? context.Shared<PlaceMeter>(ServiceScope::kPlace)
+                         : nullptr,
       options.biased_lock());
 }
 

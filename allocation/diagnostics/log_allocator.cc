@@ -61,13 +61,19 @@ void LogAllocator::DoFree(Allocation* allocation) noexcept {
   underlying()->DoFree(allocation);
 }
 
+std::shared_ptr<AllocationLog> AllocationLogOf(const DecoratorOptions& options,
+                                               const ChainContext& context) {
+  const std::string& path = options.allocation_log_path;
+  return path.empty()
+             ? nullptr
+             : context.Shared<AllocationLog>(ServiceScope::kFacade, path);
+}
+
 std::shared_ptr<Allocator> MakeLogAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
-  if (options.allocation_log_path.empty()) return underlying;
-  auto log = context.allocation_log != nullptr
-                 ? context.allocation_log
-                 : std::make_shared<AllocationLog>(options.allocation_log_path);
+  auto log = AllocationLogOf(options, context);
+  if (log == nullptr) return underlying;
   return std::make_shared<LogAllocator>(std::move(underlying), std::move(log));
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/decorators/decorator_options.h"
 #include "strata/allocation/diagnostics/allocation_log.h"
 
 namespace strata {
@@ -40,6 +41,13 @@ class LogAllocator final : public Decorator {
   // allocation_id of live allocations in the log. Guarded by mutex_.
   Ids ids_;
 };
+
+// The log that all chains of the facade write. Null if the options name no
+// file.
+//
+// Errors: as RecordingFile, at the first call in a facade.
+std::shared_ptr<AllocationLog> AllocationLogOf(const DecoratorOptions& options,
+                                               const ChainContext& context);
 
 }  // namespace strata
 

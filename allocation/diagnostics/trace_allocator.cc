@@ -81,14 +81,19 @@ void TraceAllocator::DoFree(Allocation* allocation) noexcept {
   underlying()->DoFree(allocation);
 }
 
+std::shared_ptr<TraceSink> TraceSinkOf(const DecoratorOptions& options,
+                                       const ChainContext& context) {
+  const std::string& path = options.trace_path;
+  return path.empty() ? nullptr
+                      : context.Shared<TraceSink>(ServiceScope::kFacade, path,
+                                                  *context.clock);
+}
+
 std::shared_ptr<Allocator> MakeTraceAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
-  if (options.trace_path.empty()) return underlying;
-  auto sink =
-      context.trace_sink != nullptr
-          ? context.trace_sink
-          : std::make_shared<TraceSink>(options.trace_path, Clock::Steady());
+  auto sink = TraceSinkOf(options, context);
+  if (sink == nullptr) return underlying;
   return std::make_shared<TraceAllocator>(std::move(underlying),
                                           std::move(sink));
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/decorators/decorator_options.h"
 #include "strata/base/clock.h"
 #include "strata/base/recording_file.h"
 
@@ -68,6 +69,13 @@ class TraceAllocator final : public Decorator {
  private:
   std::shared_ptr<TraceSink> sink_;
 };
+
+// The sink that all chains of the facade write. Null if the options name no
+// file.
+//
+// Errors: as RecordingFile, at the first call in a facade.
+std::shared_ptr<TraceSink> TraceSinkOf(const DecoratorOptions& options,
+                                       const ChainContext& context);
 
 }  // namespace strata
 

@@ -62,10 +62,8 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
       settings_(Rounded(settings, Decorator::natural_alignment())),
       memory_(Decorator::place(), context.platform, context.stream,
               context.timelines),
-      reporter_(context.guard_reporter) {
-  if (reporter_ == nullptr) {
-    reporter_ = std::make_shared<GuardReporter>(settings.abort_on_error);
-  }
+      reporter_(context.Shared<GuardReporter>(ServiceScope::kPlace,
+                                              settings.abort_on_error)) {
   if (context.reclaimer != nullptr) {
     registration_ =
         Reclaimer::Register(context.reclaimer, ReclaimStep::kDrainFrees, *this);
@@ -399,6 +397,13 @@ GuardAllocator* FindGuard(Allocator* layer) {
     layer = layer->underlying();
   }
   return static_cast<GuardAllocator*>(layer);
+}
+
+std::shared_ptr<GuardReporter> GuardReporterOf(const DecoratorOptions& options,
+                                               const ChainContext& context) {
+  if (!options.guard) return nullptr;
+  return context.Shared<GuardReporter>(
+      ServiceScope::kPlace, GuardSettings::From(options).abort_on_error);
 }
 
 std::shared_ptr<Allocator> MakeGuardAllocator(

@@ -106,6 +106,10 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
 // Returns the Guard layer of a chain; null if there is none.
 GuardAllocator* FindGuard(Allocator* layer);
 
+// The reporter that all chains of the place call. Null without strata_guard.
+std::shared_ptr<GuardReporter> GuardReporterOf(const DecoratorOptions& options,
+                                               const ChainContext& context);
+
 }  // namespace strata
 
 #endif  // STRATA_ALLOCATION_GUARD_GUARD_ALLOCATOR_H_

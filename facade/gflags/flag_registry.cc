@@ -4,13 +4,16 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "strata/facade/flags.h"
+#include "strata/facade/settings/registered_options.h"
 
 namespace strata {
 namespace {
@@ -35,7 +38,7 @@ void Define(const char* name, Value default_value, const char* help) {
 struct Row {
   const char* name;
   const char* type;
-  void (*define)();
+  std::function<void()> define;
 };
 
 using Bool = bool;
@@ -52,6 +55,22 @@ constexpr const char* kDouble = "double";
 constexpr const char* kString = "string";
 constexpr const char* kBytes = "string";  // only Options can check a size
 
+// Defines the flag of a registered option.
+void DefineRegistered(const OptionInfo& option) {
+  const std::string_view type = option.type;
+  if (type == "Bool") {
+    Define<Bool>(option.name, false, option.help);
+  } else if (type == "Uint64") {
+    Define<Uint64>(option.name, 0, option.help);
+  } else if (type == "Double") {
+    Define<Double>(option.name, 0, option.help);
+  } else {
+    Define<String>(option.name, "", option.help);
+  }
+  gflags::SetCommandLineOptionWithMode(
+      option.name, option.default_value.c_str(), gflags::SET_FLAGS_DEFAULT);
+}
+
 std::vector<Row> Rows() {
   return {
 #define STRATA_OPTION(Type, name, member, default_value, help) \
@@ -65,44 +84,66 @@ std::vector<Row> Rows() {
   };
 }
 
-// The flags that the program defined before RegisterFlags.
-std::set<std::string>& FlagsOfProgram() {
-  static auto* const names = new std::set<std::string>;
-  return *names;
+std::vector<Row> RegisteredRows() {
+  std::vector<Row> rows;
+  for (const OptionInfo& option : RegisteredOptionTable()) {
+    const std::string_view type = option.type;
+    const char* const own_type = type == "Bool"     ? kBool
+                                 : type == "Uint64" ? kUint64
+                                 : type == "Double" ? kDouble
+                                                    : kString;
+    rows.push_back(
+        {option.name, own_type, [option] { DefineRegistered(option); }});
+  }
+  return rows;
 }
 
-std::set<std::string> FindFlagsOfProgram(const std::vector<Row>& rows) {
-  std::set<std::string> names;
-  for (const Row& row : rows) {
-    gflags::CommandLineFlagInfo info;
-    if (!gflags::GetCommandLineFlagInfo(row.name, &info)) continue;
-    if (info.type != row.type) {
-      throw std::invalid_argument(
-          std::string("the program defines the flag --") + row.name +
-          " with type " + info.type + ", Strata needs type " + row.type);
-    }
-    names.insert(row.name);
-  }
-  return names;
+// The flags that RegisterFlags has handled. Never destroyed.
+struct Handled {
+  std::mutex mutex;
+  std::set<std::string> all;         // guarded by mutex
+  std::set<std::string> of_program;  // defined by the program; guarded by mutex
+};
+
+Handled& HandledFlags() {
+  static auto* const handled = new Handled;
+  return *handled;
+}
+
+bool IsDefined(const Row& row) {
+  gflags::CommandLineFlagInfo info;
+  if (!gflags::GetCommandLineFlagInfo(row.name, &info)) return false;
+  if (info.type == row.type) return true;
+  throw std::invalid_argument(std::string("the program defines the flag --") +
+                              row.name + " with type " + info.type +
+                              ", Strata needs type " + row.type);
 }
 
 }  // namespace
 
 void RegisterFlags() {
-  static std::mutex mutex;
-  static bool is_done = false;
-  const std::lock_guard<std::mutex> guard(mutex);
-  if (is_done) return;
-  const std::vector<Row> rows = Rows();
-  FlagsOfProgram() = FindFlagsOfProgram(rows);
-  for (const Row& row : rows) {
-    if (!FlagsOfProgram().contains(row.name)) row.define();
+  Handled& handled = HandledFlags();
+  const std::lock_guard<std::mutex> guard(handled.mutex);
+  std::vector<Row> rows = handled.all.empty() ? Rows() : std::vector<Row>();
+  // A library that was loaded since may have registered further ones.
+  for (Row& row : RegisteredRows()) {
+    if (!handled.all.contains(row.name)) rows.push_back(std::move(row));
   }
-  is_done = true;
+  std::set<std::string> of_program;
+  for (const Row& row : rows) {
+    if (IsDefined(row)) of_program.insert(row.name);
+  }
+  for (const Row& row : rows) {
+    if (!of_program.contains(row.name)) row.define();
+    handled.all.insert(row.name);
+  }
+  handled.of_program.merge(of_program);
 }
 
 bool IsFlagOfProgram(const std::string& name) {
-  return FlagsOfProgram().contains(name);
+  Handled& handled = HandledFlags();
+  const std::lock_guard<std::mutex> guard(handled.mutex);
+  return handled.of_program.contains(name);
 }
 
 }  // namespace strata

@@ -18,16 +18,6 @@ std::uint64_t NextOrder() {
   return ++next;
 }
 
-// A chunk of a graph pool never leaves it: disable the options that release
-// chunks.
-StrategyOptions SettingsOf(const StrategyOptions& options) {
-  StrategyOptions settings = options;
-  settings.free_idle_chunk = false;
-  settings.free_when_no_cache_hit = false;
-  settings.auto_growth_give_back_limit = 0;
-  return settings;
-}
-
 // The layer below handles marks. The other decorators are as outside the pool.
 DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
   DecoratorOptions decorators = options;
@@ -122,9 +112,10 @@ GraphPool::AtPlace& GraphPool::PlaceOf(
   made->reclaimer = std::make_shared<Reclaimer>();
   made->pool = std::make_shared<ChunkPool>(state->pool(), /*limit_bytes=*/0,
                                            made->reclaimer);
+  StrategyOptions options = state->strategy_options();
+  options.holds_chunks = true;
   made->strategy = std::make_unique<StrategySource>(
-      GraphPoolStrategy(state->strategy_name()), made->pool,
-      SettingsOf(state->strategy_options()));
+      GraphPoolStrategy(state->strategy_name()), made->pool, options);
   return *places_.emplace(state.get(), std::move(made)).first->second;
 }
 

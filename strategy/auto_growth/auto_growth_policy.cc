@@ -79,25 +79,27 @@ std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
 }  // namespace
 
 AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
+    : AutoGrowthPolicy(options, options.Get<AutoGrowthOptions>()) {}
+
+AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& all,
+                                   const AutoGrowthOptions& options)
     : granule_bytes_(options.auto_growth_granule_bytes),
-      front_cache_(options),
-      free_idle_chunk_(options.free_idle_chunk),
-      free_when_no_cache_hit_(options.free_when_no_cache_hit),
-      give_back_limit_(options.auto_growth_give_back_limit),
-      cross_stream_wait_(options.cross_stream_wait),
-      biased_lock_(options.biased_lock) {
+      front_cache_(all),
+      free_idle_chunk_(FreesIdleChunks(all)),
+      free_when_no_cache_hit_(options.free_when_no_cache_hit &&
+                              !all.holds_chunks),
+      give_back_limit_(all.holds_chunks ? 0
+                                        : options.auto_growth_give_back_limit),
+      cross_stream_wait_(all.cross_stream_wait),
+      biased_lock_(all.biased_lock) {
   if (!IsPowerOfTwo(granule_bytes_) ||
       granule_bytes_ < FreeIndex::kGranuleBytes) {
     throw std::invalid_argument(
         "auto_growth_granule_bytes: must be a power of two from 256 on");
   }
   const bool two_pools = options.small_pool_size_in_mb != 0;
-  const std::string& rule = options.auto_growth_chunk_rule;
-  if (rule != "graded" && rule != "exact") {
-    throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
-                                rule + "' (known: graded, exact)");
-  }
-  graded_ = rule == "graded" && !two_pools &&
+  CheckAutoGrowthOptions(options);
+  graded_ = options.auto_growth_chunk_rule == "graded" && !two_pools &&
             options.auto_growth_chunk_size_in_mb == 0;
   const std::size_t max_split =
       BytesOfOption("auto_growth_max_split_size_in_mb",

@@ -8,6 +8,7 @@
 
 #include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/base/size.h"
+#include "strata/strategy/auto_growth/options.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -137,6 +138,9 @@ class AutoGrowthPolicy {
   double give_back_limit() const { return give_back_limit_; }
 
  private:
+  AutoGrowthPolicy(const StrategyOptions& all,
+                   const AutoGrowthOptions& options);
+
   // Fractions of the room that chunks may leave unused. Larger fractions suit
   // larger devices, smaller ones reserve more where there is much room:
   // docs/rules/auto_growth.md.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "strata/strategy/option_bytes.h"
+#include "strata/strategy/registry.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -31,8 +32,10 @@ void CheckAutoGrowthOptions(const AutoGrowthOptions& options) {
                  options.large_pool_pre_alloc_in_mb);
 }
 
-void CheckAutoGrowthLimit(const StrategyOptions& options,
-                          std::uint64_t limit_mb) {
+void CheckAutoGrowthAllocator(const StrategyOptions& all,
+                              std::uint64_t limit_mb) {
+  const auto& options = all.Get<AutoGrowthOptions>();
+  CheckAutoGrowthOptions(options);
   CheckBelowLimit("auto_growth_chunk_size_in_mb",
                   options.auto_growth_chunk_size_in_mb, limit_mb);
   CheckBelowLimit("small_pool_auto_growth_chunk_size_in_mb",
@@ -55,6 +58,11 @@ AutoGrowthOptions OnHost(const AutoGrowthOptions& options) {
   result.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
   result.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
   return result;
+}
+
+bool FreesIdleChunks(const StrategyOptions& options) {
+  return options.Get<AutoGrowthOptions>().free_idle_chunk &&
+         !options.holds_chunks;
 }
 
 }  // namespace strata

@@ -8,6 +8,8 @@
 
 namespace strata {
 
+class StrategyOptions;
+
 // Options of auto_growth; options.def describes each field.
 struct AutoGrowthOptions {
 #define STRATA_OWN_OPTION STRATA_OPTION_FIELD
@@ -25,6 +27,9 @@ void CheckAutoGrowthOptions(const AutoGrowthOptions& options);
 // The options at a place of the host: those that are about devices have their
 // defaults.
 AutoGrowthOptions OnHost(const AutoGrowthOptions& options);
+
+// Whether a strategy frees a chunk when it becomes idle.
+bool FreesIdleChunks(const StrategyOptions& options);
 
 }  // namespace strata
 

@@ -274,6 +274,12 @@ void BfcAllocator::WriteMap() noexcept {
   }
 }
 
+void CheckBfcAllocator(const StrategyOptions& options,
+                       std::uint64_t /*limit_mb*/) {
+  ReadBfcOptions(options);
+  CheckBfcLimits(options.Get<BfcFlags>());
+}
+
 std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {

@@ -57,7 +57,8 @@ std::function<void(const BfcSnapshot&)> MakeSink(const BfcFlags& options) {
 
 }  // namespace
 
-BfcOptions ReadBfcOptions(const StrategyOptions& options) {
+BfcOptions ReadBfcOptions(const StrategyOptions& all) {
+  const auto& options = all.Get<BfcFlags>();
   BfcOptions bfc;
   bfc.allow_growth = options.bfc_allow_growth;
   bfc.garbage_collection = options.bfc_garbage_collection;
@@ -92,7 +93,7 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
   }
   bfc.has_two_ends = options.bfc_two_ended;
   if (bfc.has_two_ends) bfc.allow_growth = false;
-  const FrontCachePolicy front_cache(options);
+  const FrontCachePolicy front_cache(all);
   if (bfc.placement == BfcPlacement::kFast && !bfc.has_two_ends) {
     bfc.front_cache = front_cache;
   }
@@ -112,9 +113,10 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
   return bfc;
 }
 
-BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+BfcOptions ReadBfcOptions(const StrategyOptions& all, const Device* device,
                           bool is_managed) {
-  BfcOptions bfc = ReadBfcOptions(options);
+  const auto& options = all.Get<BfcFlags>();
+  BfcOptions bfc = ReadBfcOptions(all);
   if (device == nullptr || (options.bfc_memory_fraction.empty() &&
                             options.bfc_system_memory_in_mb == 0)) {
     return bfc;
@@ -126,9 +128,8 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
   memory.is_managed = is_managed;
-  const BfcFlags& flags = options;
-  bfc.limit_of = [options = flags, memory](std::size_t free_bytes,
-                                           std::size_t total_bytes) {
+  bfc.limit_of = [options, memory](std::size_t free_bytes,
+                                   std::size_t total_bytes) {
     BfcDeviceMemory now = memory;
     now.free_bytes = free_bytes;
     now.total_bytes = total_bytes;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "strata/base/size.h"
+#include "strata/strategy/auto_growth/options.h"
 
 namespace strata {
 namespace {
@@ -13,14 +14,15 @@ namespace {
 constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
 constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 
-std::size_t MaxCachedBlock(const StrategyOptions& options) {
+std::size_t MaxCachedBlock(const FrontCacheOptions& options,
+                           bool frees_idle_chunks) {
   const std::string& mode = options.front_cache;
   if (mode != "off" && mode != "memory" && mode != "speed") {
     throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
                                 "' (known: off, memory, speed)");
   }
   // A cached block prevents its chunk from becoming idle.
-  if (mode == "off" || options.free_idle_chunk) return 0;
+  if (mode == "off" || frees_idle_chunks) return 0;
   if (options.front_cache_max_block_bytes != 0) {
     return options.front_cache_max_block_bytes;
   }
@@ -30,7 +32,8 @@ std::size_t MaxCachedBlock(const StrategyOptions& options) {
 }  // namespace
 
 FrontCachePolicy::FrontCachePolicy(const StrategyOptions& options)
-    : max_block_bytes_(MaxCachedBlock(options)),
-      fits_all_(options.front_cache == "speed") {}
+    : max_block_bytes_(MaxCachedBlock(options.Get<FrontCacheOptions>(),
+                                      FreesIdleChunks(options))),
+      fits_all_(options.Get<FrontCacheOptions>().front_cache == "speed") {}
 
 }  // namespace strata

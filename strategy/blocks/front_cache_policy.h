@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "strata/base/size.h"
+#include "strata/strategy/blocks/front_cache_options.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

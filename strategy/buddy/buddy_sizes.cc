@@ -10,6 +10,7 @@
 #include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/base/size.h"
 #include "strata/strategy/option_bytes.h"
+#include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
@@ -61,7 +62,10 @@ void CheckBuddyOptions(const BuddyOptions& options) {
   }
 }
 
-void CheckBuddyLimit(const StrategyOptions& options, std::uint64_t limit_mb) {
+void CheckNaiveBestFitAllocator(const StrategyOptions& all,
+                                std::uint64_t limit_mb) {
+  const auto& options = all.Get<BuddyOptions>();
+  CheckBuddyOptions(options);
   CheckBelowLimit("initial_gpu_memory_in_mb", options.initial_gpu_memory_in_mb,
                   limit_mb);
   CheckBelowLimit("reallocate_gpu_memory_in_mb",
@@ -75,11 +79,12 @@ std::size_t HostMemoryBytes() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
 }
 
-BuddySizes::BuddySizes(const StrategyOptions& options, PlaceKind kind,
+BuddySizes::BuddySizes(const StrategyOptions& all, PlaceKind kind,
                        std::size_t host_bytes)
-    : front_cache_(options),
+    : front_cache_(all),
       min_block_bytes_(kDeviceBlockBytes),
       min_remainder_bytes_(kDeviceRemainderBytes) {
+  const auto& options = all.Get<BuddyOptions>();
   CheckBuddyOptions(options);
   if (kind == PlaceKind::kHost) {
     min_block_bytes_ = min_remainder_bytes_ = kHostBlockBytes;

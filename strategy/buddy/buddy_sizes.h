@@ -7,6 +7,7 @@
 
 #include "strata/platform/place.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
+#include "strata/strategy/buddy/options.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

@@ -5,7 +5,9 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/base/size.h"
+#include "strata/strategy/auto_growth/options.h"
 #include "strata/strategy/option_bytes.h"
+#include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
@@ -14,7 +16,8 @@ constexpr std::size_t kLeastBin = Block::kOffsetUnitBytes;
 constexpr std::size_t kLargestBin = Gibibytes(1);
 
 std::size_t LargestBin(const StrategyOptions& options) {
-  const std::string& bins = options.cuda_malloc_async_bins;
+  const std::string& bins =
+      options.Get<CudaMallocAsyncOptions>().cuda_malloc_async_bins;
   if (bins != "none" && bins != "pow2") {
     throw std::invalid_argument("cuda_malloc_async_bins: unknown bins '" +
                                 bins + "' (known: none, pow2)");
@@ -24,9 +27,10 @@ std::size_t LargestBin(const StrategyOptions& options) {
     throw std::invalid_argument("cuda_malloc_async_bins=pow2 contradicts " +
                                 other + ", with which nothing is kept");
   };
-  if (options.front_cache == "off") refuse("strata_front_cache=off");
-  if (options.free_idle_chunk) refuse("free_idle_chunk");
-  const std::size_t most = options.front_cache_max_block_bytes;
+  const auto& cache = options.Get<FrontCacheOptions>();
+  if (cache.front_cache == "off") refuse("strata_front_cache=off");
+  if (FreesIdleChunks(options)) refuse("free_idle_chunk");
+  const std::size_t most = cache.front_cache_max_block_bytes;
   if (most != 0 && most < kLeastBin) {
     refuse("strata_front_cache_max_block=" + std::to_string(most));
   }
@@ -48,10 +52,14 @@ void CheckCudaMallocAsyncOptions(const CudaMallocAsyncOptions& options) {
   }
 }
 
-void CheckCudaMallocAsyncLimit(const StrategyOptions& options,
-                               std::uint64_t limit_mb) {
+void CheckCudaMallocAsyncAllocator(const StrategyOptions& all,
+                                   std::uint64_t limit_mb) {
+  const auto& options = all.Get<CudaMallocAsyncOptions>();
+  CheckCudaMallocAsyncOptions(options);
+  static_cast<void>(AsyncCachePolicy(all));
   const std::uint64_t bytes = options.cuda_malloc_async_preallocate_bytes;
-  if (bytes == 0 || (bytes - 1) / Mebibytes(1) < limit_mb) return;
+  if (bytes == 0 || limit_mb == 0 || (bytes - 1) / Mebibytes(1) < limit_mb)
+    return;
   RefuseAboveLimit("cuda_malloc_async_preallocate", bytes, limit_mb);
 }
 

@@ -7,6 +7,7 @@
 
 #include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/cuda_malloc_async/kept_bins.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {

@@ -343,7 +343,8 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
   auto driver =
       std::static_pointer_cast<DriverPool>(pool->budget().ShareDriverHeld([&] {
         return std::make_shared<DriverPool>(
-            device, options, pool->limit_bytes(), pool->limit_flag());
+            device, options.Get<CudaMallocAsyncOptions>(), pool->limit_bytes(),
+            pool->limit_flag());
       }));
   return std::make_shared<CudaMallocAsyncAllocator>(
       std::move(pool), std::move(stream), std::move(driver), options);

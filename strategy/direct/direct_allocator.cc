@@ -80,6 +80,9 @@ std::size_t DirectAllocator::FreeKept() noexcept {
   return bytes;
 }
 
+void CheckDirectAllocator(const StrategyOptions& /*options*/,
+                          std::uint64_t /*limit_mb*/) {}
+
 std::shared_ptr<Allocator> MakeDirectAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& /*options*/) {

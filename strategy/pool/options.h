@@ -15,9 +15,6 @@ struct PoolOptions {
 #undef STRATA_OWN_OPTION
 };
 
-// Errors: std::invalid_argument that names the option.
-void CheckPoolOptions(const PoolOptions& options);
-
 }  // namespace strata
 
 #endif  // STRATA_STRATEGY_POOL_OPTIONS_H_

@@ -48,8 +48,9 @@ std::size_t SystemBytes(const Block& block) {
 
 }  // namespace
 
-void CheckPoolOptions(const PoolOptions& options) {
-  static_cast<void>(IsPow2(options.pool_rounder));
+void CheckPoolAllocator(const StrategyOptions& options,
+                        std::uint64_t /*limit_mb*/) {
+  static_cast<void>(IsPow2(options.Get<PoolOptions>().pool_rounder));
 }
 
 PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
@@ -470,7 +471,7 @@ std::shared_ptr<Allocator> MakePoolAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& options) {
   return std::make_shared<PoolAllocator>(std::move(pool), std::move(stream),
-                                         options);
+                                         options.Get<PoolOptions>());
 }
 
 }  // namespace strata

@@ -43,6 +43,11 @@ void ThreadLocalAllocator::GiveToPool(BuddyPool& home, Block* block) noexcept {
   }
 }
 
+void CheckThreadLocalAllocator(const StrategyOptions& options,
+                               std::uint64_t limit_mb) {
+  CheckNaiveBestFitAllocator(options, limit_mb);
+}
+
 std::shared_ptr<Allocator> MakeThreadLocalAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& options) {

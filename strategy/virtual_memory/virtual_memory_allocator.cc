@@ -34,7 +34,7 @@ VirtualMemoryAllocator::VirtualMemoryAllocator(
               ? AutoGrowthPolicy::ForPages(options, VmmPolicy::kSmallLimitBytes)
               : AutoGrowthPolicy(options),
           /*is_complete=*/false),
-      vmm_(options),
+      vmm_(options.Get<VirtualMemoryOptions>()),
       device_(DeviceOf(*pool, *stream, options)),
       location_{Location::Kind::kDevice, place().index},
       peers_(options.peers != nullptr
@@ -130,6 +130,11 @@ bool VirtualMemoryAllocator::IsConsistent() const {
     }
   }
   return handles == handle_count_;
+}
+
+void CheckVirtualMemoryAllocator(const StrategyOptions& options,
+                                 std::uint64_t /*limit_mb*/) {
+  static_cast<void>(VmmPolicy(options.Get<VirtualMemoryOptions>()));
 }
 
 std::shared_ptr<Allocator> MakeVirtualMemoryAllocator(

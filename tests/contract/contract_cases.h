@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "strata/allocation/decorators/registry.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
+#include "strata/strategy/pool/options.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/layers/test_place.h"
 
@@ -46,17 +48,24 @@ inline ContractCase StrategyCase(const std::string& name,
 // Settings of auto_growth that lead through other code.
 inline std::vector<ContractCase> AutoGrowthCases() {
   ContractCase exact = StrategyCase("auto_growth_exact", "auto_growth");
-  exact.options.strategy_options.auto_growth_chunk_rule = "exact";
+  exact.options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_rule = "exact";
   ContractCase chunks = StrategyCase("auto_growth_chunks", "auto_growth");
-  chunks.options.strategy_options.auto_growth_chunk_size_in_mb = 8;
+  chunks.options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_size_in_mb = 8;
   ContractCase pools = StrategyCase("auto_growth_pools", "auto_growth");
-  pools.options.strategy_options.small_pool_size_in_mb = 1;
-  pools.options.strategy_options.small_pool_auto_growth_chunk_size_in_mb = 4;
-  pools.options.strategy_options.large_pool_pre_alloc_in_mb = 16;
+  pools.options.strategy_options.Edit<AutoGrowthOptions>()
+      .small_pool_size_in_mb = 1;
+  pools.options.strategy_options.Edit<AutoGrowthOptions>()
+      .small_pool_auto_growth_chunk_size_in_mb = 4;
+  pools.options.strategy_options.Edit<AutoGrowthOptions>()
+      .large_pool_pre_alloc_in_mb = 16;
   ContractCase idle = StrategyCase("auto_growth_free_idle", "auto_growth");
-  idle.options.strategy_options.free_idle_chunk = true;
+  idle.options.strategy_options.Edit<AutoGrowthOptions>().free_idle_chunk =
+      true;
   ContractCase miss = StrategyCase("auto_growth_free_on_miss", "auto_growth");
-  miss.options.strategy_options.free_when_no_cache_hit = true;
+  miss.options.strategy_options.Edit<AutoGrowthOptions>()
+      .free_when_no_cache_hit = true;
   ContractCase host = StrategyCase("auto_growth_on_host", "auto_growth");
   host.options.kind = PlaceKind::kHost;
   return {exact, chunks, pools, idle, miss, host};
@@ -65,25 +74,28 @@ inline std::vector<ContractCase> AutoGrowthCases() {
 // Settings of cuda_malloc_async that lead through other code.
 inline std::vector<ContractCase> CudaMallocAsyncCases() {
   ContractCase off = StrategyCase("cuda_malloc_async_off", "cuda_malloc_async");
-  off.options.strategy_options.front_cache = "off";
+  off.options.strategy_options.Edit<FrontCacheOptions>().front_cache = "off";
   ContractCase bins =
       StrategyCase("cuda_malloc_async_bins", "cuda_malloc_async");
-  bins.options.strategy_options.cuda_malloc_async_bins = "pow2";
+  bins.options.strategy_options.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_bins = "pow2";
   ContractCase small = bins;
   small.name = "cuda_malloc_async_small_bins";
-  small.options.strategy_options.front_cache_max_block_bytes = Kibibytes(3);
+  small.options.strategy_options.Edit<FrontCacheOptions>()
+      .front_cache_max_block_bytes = Kibibytes(3);
   return {off, bins, small};
 }
 
 // Settings of pool that lead through other code.
 inline std::vector<ContractCase> PoolCases() {
   ContractCase pow2 = StrategyCase("pool_pow2", "pool");
-  pow2.options.strategy_options.pool_rounder = "pow2";
+  pow2.options.strategy_options.Edit<PoolOptions>().pool_rounder = "pow2";
   ContractCase small = StrategyCase("pool_of_two", "pool");
-  small.options.strategy_options.pool_size_limit = 2;
-  small.options.strategy_options.pool_cached_limit_bytes = Mebibytes(1);
+  small.options.strategy_options.Edit<PoolOptions>().pool_size_limit = 2;
+  small.options.strategy_options.Edit<PoolOptions>().pool_cached_limit_bytes =
+      Mebibytes(1);
   ContractCase bypass = StrategyCase("pool_of_none", "pool");
-  bypass.options.strategy_options.pool_size_limit = 0;
+  bypass.options.strategy_options.Edit<PoolOptions>().pool_size_limit = 0;
   return {pow2, small, bypass};
 }
 

@@ -96,6 +96,11 @@ TEST(StrategyFactoriesTest, RefusesWhatIsNoFactory) {
   empty.make = nullptr;
   EXPECT_THAT(Refusal<std::invalid_argument>(factories, empty),
               HasSubstr("no function"));
+  StrategyFactory wrong = Factory("a", 1, 14);
+  wrong.options = {{"unit", "Bytes", "some", "Help."}};
+  EXPECT_THAT(Refusal<std::invalid_argument>(factories, wrong),
+              AllOf(HasSubstr("some_file.cc:14"),
+                    HasSubstr("unit: 'some' is not a value of type Bytes")));
   EXPECT_TRUE(factories.Names().empty());
 }
 

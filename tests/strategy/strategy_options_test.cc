@@ -7,7 +7,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "strata/strategy/auto_growth/options.h"
+#include "strata/strategy/bfc/bfc_flags.h"
+#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/buddy/options.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
+#include "strata/strategy/pool/options.h"
 #include "strata/strategy/registry.h"
+#include "strata/strategy/virtual_memory/options.h"
 
 namespace strata {
 namespace {
@@ -26,51 +33,47 @@ std::string CheckError(Act act) {
 
 TEST(StrategyOptionsTest, HasTheDefaultsOfTheFolders) {
   const StrategyOptions options;
-  EXPECT_EQ(options.front_cache, "memory");
-  EXPECT_EQ(options.auto_growth_give_back_limit, 1.0);
-  EXPECT_EQ(options.vmm_handle_max_bytes, std::uint64_t{64} << 20);
-  EXPECT_EQ(options.cuda_memory_async_pool_release_threshold, UINT64_MAX);
-  EXPECT_TRUE(options.bfc_allow_growth);
-  EXPECT_EQ(options.fraction_of_gpu_memory_to_use, 0.92);
-  EXPECT_EQ(options.pool_size_limit, 100U);
+  EXPECT_EQ(options.Get<FrontCacheOptions>().front_cache, "memory");
+  EXPECT_EQ(options.Get<AutoGrowthOptions>().auto_growth_give_back_limit, 1.0);
+  EXPECT_EQ(options.Get<VirtualMemoryOptions>().vmm_handle_max_bytes,
+            std::uint64_t{64} << 20);
+  EXPECT_EQ(options.Get<CudaMallocAsyncOptions>()
+                .cuda_memory_async_pool_release_threshold,
+            UINT64_MAX);
+  EXPECT_TRUE(options.Get<BfcFlags>().bfc_allow_growth);
+  EXPECT_EQ(options.Get<BuddyOptions>().fraction_of_gpu_memory_to_use, 0.92);
+  EXPECT_EQ(options.Get<PoolOptions>().pool_size_limit, 100U);
   CheckStrategyOptions(options);
+}
+
+TEST(StrategyOptionsTest, ACopyHasOptionsOfItsOwn) {
+  StrategyOptions options;
+  options.Edit<PoolOptions>().pool_size_limit = 3;
+  StrategyOptions copy = options;
+  copy.Edit<PoolOptions>().pool_size_limit = 4;
+  EXPECT_EQ(options.Get<PoolOptions>().pool_size_limit, 3U);
+  EXPECT_EQ(copy.Get<PoolOptions>().pool_size_limit, 4U);
+  EXPECT_EQ(StrategyOptions().Get<PoolOptions>().pool_size_limit, 100U);
 }
 
 TEST(StrategyOptionsTest, EachFolderChecksItsOptions) {
   StrategyOptions options;
-  options.auto_growth_chunk_rule = "any";
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule = "any";
   EXPECT_THAT(CheckError([&] { CheckStrategyOptions(options); }),
               HasSubstr("auto_growth_chunk_rule: unknown rule 'any'"));
   options = StrategyOptions();
-  options.small_pool_size_in_mb = UINT64_MAX;
+  options.Edit<AutoGrowthOptions>().small_pool_size_in_mb = UINT64_MAX;
   EXPECT_THAT(CheckError([&] { CheckStrategyOptions(options); }),
               HasSubstr("small_pool_size_in_mb: 18446744073709551615 MiB is "
                         "more than can be addressed"));
   options = StrategyOptions();
-  options.pool_rounder = "any";
+  options.Edit<PoolOptions>().pool_rounder = "any";
   EXPECT_THAT(CheckError([&] { CheckStrategyOptions(options); }),
               HasSubstr("pool_rounder: unknown rounder 'any'"));
   options = StrategyOptions();
-  options.cuda_malloc_async_pool = "any";
+  options.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_pool = "any";
   EXPECT_THAT(CheckError([&] { CheckStrategyOptions(options); }),
               HasSubstr("cuda_malloc_async_pool: unknown pool 'any'"));
-}
-
-TEST(StrategyOptionsTest, OptionsAboutDevicesDoNotApplyToTheHost) {
-  StrategyOptions options;
-  options.auto_growth_chunk_size_in_mb = 7;
-  options.free_idle_chunk = true;
-  options.bfc_memory_fraction = "0.5";
-  options.bfc_two_ended = true;
-  options.bfc_placement = "fast";
-  options.pool_size_limit = 3;
-  const StrategyOptions on_host = OnHost(options);
-  EXPECT_EQ(on_host.auto_growth_chunk_size_in_mb, 0U);
-  EXPECT_FALSE(on_host.free_idle_chunk);
-  EXPECT_EQ(on_host.bfc_memory_fraction, "");
-  EXPECT_FALSE(on_host.bfc_two_ended);
-  EXPECT_EQ(on_host.bfc_placement, "fast");
-  EXPECT_EQ(on_host.pool_size_limit, 3U);
 }
 
 TEST(StrategyTraitsTest, AreThoseOfTheTable) {
@@ -83,9 +86,10 @@ TEST(StrategyTraitsTest, AreThoseOfTheTable) {
 
 TEST(StrategyTraitsTest, ALimitBoundsTheFirstMemoryOfTheStrategyAlone) {
   StrategyOptions options;
-  options.auto_growth_chunk_size_in_mb = 65;
-  options.initial_gpu_memory_in_mb = 65;
-  options.cuda_malloc_async_preallocate_bytes = (std::uint64_t{64} << 20) + 1;
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 65;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = 65;
+  options.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_preallocate_bytes =
+      (std::uint64_t{64} << 20) + 1;
   for (const char* strategy :
        {"auto_growth", "naive_best_fit", "thread_local", "cuda_malloc_async"}) {
     const auto check = [&](std::uint64_t limit_mb) {

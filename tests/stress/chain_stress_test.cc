@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/layers/live_ranges.h"
 #include "strata/tests/testing/layers/test_place.h"
@@ -47,22 +48,28 @@ std::vector<StressCase> Variants() {
     add(strategy, [&](TestPlaceOptions& o) { o.strategy = strategy; });
   }
   add("auto_growth_exact", [](TestPlaceOptions& o) {
-    o.strategy_options.auto_growth_chunk_rule = "exact";
+    o.strategy_options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule =
+        "exact";
   });
   add("auto_growth_pools", [](TestPlaceOptions& o) {
-    o.strategy_options.small_pool_size_in_mb = 1;
-    o.strategy_options.small_pool_auto_growth_chunk_size_in_mb = 4;
-    o.strategy_options.large_pool_pre_alloc_in_mb = 24;
+    o.strategy_options.Edit<AutoGrowthOptions>().small_pool_size_in_mb = 1;
+    o.strategy_options.Edit<AutoGrowthOptions>()
+        .small_pool_auto_growth_chunk_size_in_mb = 4;
+    o.strategy_options.Edit<AutoGrowthOptions>().large_pool_pre_alloc_in_mb =
+        24;
   });
-  add("auto_growth_free_idle",
-      [](TestPlaceOptions& o) { o.strategy_options.free_idle_chunk = true; });
+  add("auto_growth_free_idle", [](TestPlaceOptions& o) {
+    o.strategy_options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
+  });
   add("auto_growth_free_on_miss", [](TestPlaceOptions& o) {
-    o.strategy_options.free_when_no_cache_hit = true;
+    o.strategy_options.Edit<AutoGrowthOptions>().free_when_no_cache_hit = true;
   });
   add("cuda_malloc_async_deterministic", [](TestPlaceOptions& o) {
     o.strategy = "cuda_malloc_async";
-    o.strategy_options.cuda_malloc_async_deterministic = true;
-    o.strategy_options.cuda_malloc_async_pool_memory_throttle_ratio = 0.3;
+    o.strategy_options.Edit<CudaMallocAsyncOptions>()
+        .cuda_malloc_async_deterministic = true;
+    o.strategy_options.Edit<CudaMallocAsyncOptions>()
+        .cuda_malloc_async_pool_memory_throttle_ratio = 0.3;
     o.limit_bytes = Mebibytes(49);
   });
   add("auto_growth_limits", [](TestPlaceOptions& o) {

@@ -143,10 +143,12 @@ class FaultReplayTest : public ::testing::TestWithParam<std::string> {
       if (GetParam() == strategy) options.strategy = strategy;
     }
     if (GetParam() == "auto_growth_exact") {
-      options.strategy_options.auto_growth_chunk_rule = "exact";
+      options.strategy_options.Edit<AutoGrowthOptions>()
+          .auto_growth_chunk_rule = "exact";
     }
     if (GetParam() == "auto_growth_exchange") {
-      options.strategy_options.auto_growth_give_back_limit = 0;
+      options.strategy_options.Edit<AutoGrowthOptions>()
+          .auto_growth_give_back_limit = 0;
     }
     return options;
   }

@@ -45,9 +45,12 @@ std::vector<std::pair<std::string, std::string>> SplitSelection(
 }
 
 SelectedDecorator Selected(const DecoratorFactory& factory,
-                           const std::string& options) {
+                           const std::string& options,
+                           const OptionTexts& texts) {
   try {
-    return {factory, DecoratorSettings(factory.options, options)};
+    return {factory,
+            DecoratorSettings(WithTexts(factory.options, factory.name, texts),
+                              options)};
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument("strata_decorators: " + factory.name + ": " +
                                 error.what());
@@ -111,7 +114,7 @@ bool DecoratorFactories::Has(std::string_view name) const {
 }
 
 std::vector<SelectedDecorator> DecoratorFactories::Select(
-    std::string_view text) const {
+    std::string_view text, const OptionTexts& texts) const {
   std::vector<SelectedDecorator> result;
   if (text.empty()) return result;
   const std::vector<DecoratorFactory> all = All();
@@ -131,7 +134,8 @@ std::vector<SelectedDecorator> DecoratorFactories::Select(
   }
   for (const DecoratorFactory& factory : all) {
     for (const auto& [name, options] : selection) {
-      if (name == factory.name) result.push_back(Selected(factory, options));
+      if (name == factory.name)
+        result.push_back(Selected(factory, options, texts));
     }
   }
   return result;

@@ -10,7 +10,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/decorators/decorator_options.h"
-#include "strata/allocation/decorators/registered/decorator_settings.h"
+#include "strata/allocation/option_values.h"
 
 namespace strata {
 
@@ -33,6 +33,10 @@ inline DecoratorPosition Below(std::string layer) {
 }
 // "above retry".
 std::string ToString(const DecoratorPosition& position);
+
+// An option of a registered decorator, and the values of all of them.
+using DecoratorOption = RegisteredOption;
+using DecoratorSettings = OptionValues;
 
 // A decorator from outside the tree.
 struct DecoratorFactory {
@@ -81,10 +85,12 @@ class DecoratorFactories {
   std::vector<DecoratorFactory> All() const;
   bool Has(std::string_view name) const;
   // Parses a value of --strata_decorators: names, separated by commas, each
-  // with its options: "quota:most_live=10:warn,other". In the order of All().
+  // with its options: "quota:most_live=10:warn,other". `texts` are the options
+  // that flags set; `text` has precedence. In the order of All().
   //
   // Errors: std::invalid_argument naming the decorator and the option.
-  std::vector<SelectedDecorator> Select(std::string_view text) const;
+  std::vector<SelectedDecorator> Select(std::string_view text,
+                                        const OptionTexts& texts = {}) const;
 
  private:
   const std::vector<std::string> layers_;
@@ -115,8 +121,9 @@ class DecoratorRegistrar {
 //   STRATA_REGISTER_DECORATOR("quota", strata::Below("stat"), &MakeQuota,
 //                             {"most_live", "Uint64", "100", "Most blocks."});
 //
-// `factory` is a DecoratorFactory::Make; the last arguments are its options.
-// The linker may omit a source file of a static library, and its decorators.
+// `factory` is a DecoratorFactory::Make; the last arguments are its options,
+// each also a flag: --quota_most_live. The linker may omit a source file of a
+// static library, and its decorators.
 #define STRATA_REGISTER_DECORATOR(name, position, ...) \
   STRATA_REGISTER_DECORATOR_(__COUNTER__, name, position, __VA_ARGS__)
 #define STRATA_REGISTER_DECORATOR_(counter, name, position, ...) \

@@ -225,7 +225,7 @@ TEST(GuardAllocatorTest, NothingIsWrittenAroundHandles) {
   ChainContext context;
   context.platform = on.place.platform();
   context.stream = on.stream;
-  context.guard_reporter = on.reporter;
+  context.place_services = on.services;
   on.guard = std::make_shared<GuardAllocator>(
       std::make_shared<HandleAllocator>(on.below), GuardSettings::From(options),
       context);

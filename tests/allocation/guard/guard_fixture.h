@@ -35,7 +35,7 @@ class Guarded {
       : place(PlaceOptions(options)),
         below(std::make_shared<CountingAllocator>(place.pool())),
         stream(place.NewChainStream()),
-        reporter(std::make_shared<GuardReporter>(!options.log)) {
+        reporter(services->Get<GuardReporter>(!options.log)) {
     reporter->AddCallback([this](const GuardError& error) {
       EXPECT_EQ(HeldLocks(), 0);
       errors.push_back(error);
@@ -56,7 +56,7 @@ class Guarded {
     context.platform = place.platform();
     context.stream = chain_stream;
     context.reclaimer = place.reclaimer();
-    context.guard_reporter = reporter;
+    context.place_services = services;
     return std::make_shared<GuardAllocator>(
         below, GuardSettings::From(decorators), context);
   }
@@ -99,6 +99,7 @@ class Guarded {
   std::shared_ptr<CountingAllocator> below;
   std::shared_ptr<ChainStream> stream;
   std::vector<GuardError> errors;
+  std::shared_ptr<SharedServices> services = std::make_shared<SharedServices>();
   std::shared_ptr<GuardReporter> reporter;
   std::shared_ptr<GuardAllocator> guard;
 

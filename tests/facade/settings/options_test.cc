@@ -29,7 +29,7 @@ std::shared_ptr<Allocator> MakeUnchanged(std::shared_ptr<Allocator> below,
 }
 
 STRATA_REGISTER_DECORATOR("unchanged", Above("stat"), &MakeUnchanged,
-                          {"warn", "Bool", "false", "No effect."});
+                          {"warn", "Bool", "false", "It has no effect."});
 
 // A value that is valid for the option and differs from its default.
 std::string OtherValue(const OptionInfo& option) {

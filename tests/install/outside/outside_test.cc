@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
@@ -11,10 +12,11 @@
 namespace strata {
 namespace {
 
-Options With(const char* decorators) {
+Options With(const char* decorators, const std::string& more = "") {
   Options options = Options::Parse(
       "strata_platform=sim,allocator_strategy=same_size,"
-      "gpu_allocator_retry_time=0");
+      "gpu_allocator_retry_time=0," +
+      more);
   options.decorators.registered = decorators;
   return options;
 }
@@ -41,7 +43,27 @@ TEST(OutsideTest, TheStreamsOfAPlaceShareTheQuota) {
   EXPECT_NE(facade.Alloc(gpu, 1000, other), nullptr);
 }
 
+TEST(OutsideTest, TheFlagsSetTheOptions) {
+  AllocatorFacade facade(
+      With("quota", "same_size_unit=64KiB,quota_most_live=1"));
+  const AllocationPtr one = facade.Alloc(DevicePlace(0), 1000);
+  EXPECT_EQ(one->size(), 65536U);
+  EXPECT_THROW(facade.Alloc(DevicePlace(0), 1000), BadAlloc);
+}
+
+TEST(OutsideTest, TheFlagsAreInTheTable) {
+  std::string flags;
+  for (const OptionInfo& option : OptionTable()) {
+    flags += std::string(option.name) + "=" + option.default_value + " ";
+  }
+  EXPECT_THAT(flags, ::testing::HasSubstr(
+                         " same_size_unit=256 quota_most_live=1000000 "));
+}
+
 TEST(OutsideTest, AWrongOptionIsRefused) {
+  EXPECT_THROW(With("", "same_size_unit=some"), std::invalid_argument);
+  EXPECT_THROW(AllocatorFacade(With("", "same_size_unit=257")),
+               std::invalid_argument);
   EXPECT_THROW(AllocatorFacade(With("quota:most=2")), std::invalid_argument);
   EXPECT_THROW(AllocatorFacade(With("quotas")), std::invalid_argument);
 }

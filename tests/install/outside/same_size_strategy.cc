@@ -1,9 +1,11 @@
 // A minimal strategy outside the tree: it keeps freed pieces, and reuses one of
-// the requested size.
+// the requested size. Its option sets the unit of sizes.
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
@@ -24,8 +26,10 @@ constexpr std::size_t kUnitBytes = Block::kOffsetUnitBytes;
 class SameSizeStrategy final : public strata::PoolingStrategy {
  public:
   SameSizeStrategy(std::shared_ptr<strata::ChunkPool> below,
-                   std::shared_ptr<strata::ChainStream> stream)
-      : PoolingStrategy(std::move(below), std::move(stream)) {
+                   std::shared_ptr<strata::ChainStream> stream,
+                   std::size_t unit_bytes)
+      : PoolingStrategy(std::move(below), std::move(stream)),
+        unit_bytes_(unit_bytes) {
     pool().AddHolder(*this);
   }
   ~SameSizeStrategy() override {
@@ -39,7 +43,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     if (request.bytes > std::size_t{1} << 47) return nullptr;
     failure.reason = Failure::Reason::kBadRequest;
     if (request.alignment > max_alignment()) return nullptr;
-    const std::size_t size = strata::AlignUp(request.bytes, kUnitBytes);
+    const std::size_t size = strata::AlignUp(request.bytes, unit_bytes_);
     Block* block = Take(size);
     failure.reason = Failure::Reason::kNoGrowth;
     if (block == nullptr) {
@@ -128,6 +132,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     return bytes;
   }
 
+  const std::size_t unit_bytes_;
   mutable strata::SpinLock lock_;
   // Guarded by lock_.
   strata::RecordList idle_;
@@ -138,10 +143,16 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
 std::shared_ptr<strata::Allocator> MakeSameSize(
     std::shared_ptr<strata::ChunkPool> pool,
     std::shared_ptr<strata::ChainStream> stream,
-    const strata::StrategyOptions& /*options*/) {
-  return std::make_shared<SameSizeStrategy>(std::move(pool), std::move(stream));
+    const strata::StrategyOptions& options) {
+  const auto unit = options.own.Get<std::uint64_t>("unit");
+  if (!strata::IsPowerOfTwo(unit) || unit < kUnitBytes) {
+    throw std::invalid_argument("same_size_unit: not a power of two from 256");
+  }
+  return std::make_shared<SameSizeStrategy>(std::move(pool), std::move(stream),
+                                            unit);
 }
 
-STRATA_REGISTER_STRATEGY("same_size", 100, &MakeSameSize);
+STRATA_REGISTER_STRATEGY("same_size", 100, &MakeSameSize,
+                         {"unit", "Bytes", "256", "Unit of all sizes."});
 
 }  // namespace

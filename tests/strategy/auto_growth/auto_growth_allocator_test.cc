@@ -24,8 +24,12 @@ using ::testing::ElementsAre;
 
 TestPlaceOptions WithChunks(std::uint64_t mebibytes) {
   TestPlaceOptions options;
-  if (mebibytes == 0) options.strategy_options.auto_growth_chunk_rule = "exact";
-  options.strategy_options.auto_growth_chunk_size_in_mb = mebibytes;
+  if (mebibytes == 0) {
+    options.strategy_options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule =
+        "exact";
+  }
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_size_in_mb = mebibytes;
   return options;
 }
 
@@ -63,7 +67,8 @@ TEST_F(AutoGrowthTest, RoundsSizesUpTo256Bytes) {
 // The original rounds pinned memory in this way.
 TEST_F(AutoGrowthTest, RoundsSizesUpToALargerGranule) {
   TestPlaceOptions options = WithChunks(1);
-  options.strategy_options.auto_growth_granule_bytes = Kibibytes(64);
+  options.strategy_options.Edit<AutoGrowthOptions>().auto_growth_granule_bytes =
+      Kibibytes(64);
   Use(options);
   const AllocationPtr first = Get(1);
   const AllocationPtr second = Get(Kibibytes(64) + 1);
@@ -160,8 +165,9 @@ TEST_F(AutoGrowthTest, Rule7ChunksNeverMerge) {
 // 3.3-2: a block remembers its pool.
 TEST_F(AutoGrowthTest, Rule2PoolsDoNotMix) {
   TestPlaceOptions options;
-  options.strategy_options.small_pool_size_in_mb = 1;
-  options.strategy_options.small_pool_auto_growth_chunk_size_in_mb = 4;
+  options.strategy_options.Edit<AutoGrowthOptions>().small_pool_size_in_mb = 1;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .small_pool_auto_growth_chunk_size_in_mb = 4;
   Use(options);
   Get(Mebibytes(8)).reset();
   const AllocationPtr small = Get(1000);
@@ -182,8 +188,9 @@ TEST_F(AutoGrowthTest, Rule4GrowsByTheChunkSizeOrTheRequest) {
 
 TEST_F(AutoGrowthTest, TheFirstGrowthOfAPoolIsItsPreAllocation) {
   TestPlaceOptions options;
-  options.strategy_options.small_pool_size_in_mb = 1;
-  options.strategy_options.small_pool_pre_alloc_in_mb = 16;
+  options.strategy_options.Edit<AutoGrowthOptions>().small_pool_size_in_mb = 1;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .small_pool_pre_alloc_in_mb = 16;
   Use(options);
   // After a failed growth, the next growth still counts as the first.
   FaultRule rule = FailNth(DeviceCall::kMemAlloc, 1);
@@ -199,7 +206,7 @@ TEST_F(AutoGrowthTest, TheFirstGrowthOfAPoolIsItsPreAllocation) {
 // 3.3-7: with free_idle_chunk, the free of the last block releases the chunk.
 TEST_F(AutoGrowthTest, Rule7FreeIdleChunkGivesTheChunkBackAtOnce) {
   TestPlaceOptions options = WithChunks(4);
-  options.strategy_options.free_idle_chunk = true;
+  options.strategy_options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
   Use(options);
   AllocationPtr first = Get(1000);
   AllocationPtr second = Get(1000);

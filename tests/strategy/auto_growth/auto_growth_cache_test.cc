@@ -18,8 +18,9 @@ namespace {
 class AutoGrowthCacheTest : public ::testing::Test {
  protected:
   void Use(const std::string& mode, TestPlaceOptions options = {}) {
-    options.strategy_options.front_cache = mode;
-    options.strategy_options.auto_growth_chunk_rule = "exact";
+    options.strategy_options.Edit<FrontCacheOptions>().front_cache = mode;
+    options.strategy_options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule =
+        "exact";
     place_ = std::make_unique<TestPlace>(options);
     chain_ = place_->AddChain();
   }
@@ -166,7 +167,8 @@ TEST_F(AutoGrowthCacheTest, MemoryFirstKeepsAPartOfWhatIsReserved) {
 
 TEST_F(AutoGrowthCacheTest, TheLargestBlockToKeepIsTheUsersToSay) {
   TestPlaceOptions options;
-  options.strategy_options.front_cache_max_block_bytes = 512;
+  options.strategy_options.Edit<FrontCacheOptions>()
+      .front_cache_max_block_bytes = 512;
   Use("memory", options);
   Get(Kibibytes(256)).reset();
   const AllocationPtr above = Get(Kibibytes(64));
@@ -179,8 +181,9 @@ TEST_F(AutoGrowthCacheTest, TheLargestBlockToKeepIsTheUsersToSay) {
 // A cached block would prevent its chunk from being idle.
 TEST_F(AutoGrowthCacheTest, NothingIsKeptWhereIdleChunksGoBackAtOnce) {
   TestPlaceOptions options;
-  options.strategy_options.free_idle_chunk = true;
-  options.strategy_options.auto_growth_chunk_size_in_mb = 1;
+  options.strategy_options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_size_in_mb = 1;
   Use("speed", options);
   AllocationPtr above = Get(1000);
   for (int i = 0; i < 10; ++i) Get(1000).reset();
@@ -194,7 +197,7 @@ TEST_F(AutoGrowthCacheTest, AnotherStreamBorrowsWhatIsKept) {
   TestPlaceOptions options;
   options.memory_bytes = Gibibytes(4);
   options.progress = "manual";
-  options.strategy_options.front_cache = "speed";
+  options.strategy_options.Edit<FrontCacheOptions>().front_cache = "speed";
   TestPlace place(options);
   const TestChain lender = place.AddChain();
   const TestChain borrower = place.AddChain();

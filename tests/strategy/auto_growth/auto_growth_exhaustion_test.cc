@@ -30,7 +30,8 @@ TestPlaceOptions Memory(std::uint64_t mebibytes) {
 
 TestPlaceOptions ExactMemory(std::uint64_t mebibytes) {
   TestPlaceOptions options = Memory(mebibytes);
-  options.strategy_options.auto_growth_chunk_rule = "exact";
+  options.strategy_options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule =
+      "exact";
   return options;
 }
 
@@ -93,7 +94,8 @@ TEST(AutoGrowthExhaustionTest, NothingIsRefusedWhileABlockFits) {
 TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
   TestPlaceOptions options = Memory(20);
   options.progress = "manual";
-  options.strategy_options.auto_growth_give_back_limit = 0;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_give_back_limit = 0;
   TestPlace place(options);
   const TestChain a = place.AddChain();
   const TestChain b = place.AddChain();
@@ -124,7 +126,8 @@ TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
 
 TEST(AutoGrowthExhaustionTest, AnIdleChunkThatIsTooSmallIsReleased) {
   TestPlaceOptions options = Memory(20);
-  options.strategy_options.auto_growth_give_back_limit = 0;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_give_back_limit = 0;
   TestPlace place(options);
   const TestChain a = place.AddChain();
   const TestChain b = place.AddChain();
@@ -222,8 +225,9 @@ TEST(AutoGrowthExhaustionTest, Rule10CachesWhatTheFlagsSay) {
   for (const bool idle : {false, true}) {
     for (const bool on_miss : {false, true}) {
       TestPlaceOptions options = ExactMemory(12);
-      options.strategy_options.free_idle_chunk = idle;
-      options.strategy_options.free_when_no_cache_hit = on_miss;
+      options.strategy_options.Edit<AutoGrowthOptions>().free_idle_chunk = idle;
+      options.strategy_options.Edit<AutoGrowthOptions>()
+          .free_when_no_cache_hit = on_miss;
       TestPlace place(options);
       const TestChain chain = place.AddChain();
       const auto cached_after = [&](std::size_t mebibytes) {

@@ -207,7 +207,8 @@ TEST_F(AutoGrowthLoansTest, LendersThatBorrowFromEachOtherEndInAnyOrder) {
 TEST_F(AutoGrowthLoansTest, TheLimitIsOnWhatIsReserved) {
   TestPlaceOptions options;
   options.limit_bytes = 20 * kMiB;
-  options.strategy_options.auto_growth_chunk_size_in_mb = 20;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_size_in_mb = 20;
   Use(options);
   const AllocationPtr used = LeaveFreeBlock();
   const AllocationPtr borrowed = b_->Allocate(8 * kMiB);
@@ -238,7 +239,8 @@ TEST_F(AutoGrowthLoansTest, TheLadderFindsWhatALoanBroughtBack) {
   TestPlaceOptions options;
   options.progress = "manual";
   options.memory_bytes = Mebibytes(20);
-  options.strategy_options.auto_growth_chunk_size_in_mb = 20;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_chunk_size_in_mb = 20;
   Use(options);
   const AllocationPtr used = LeaveFreeBlock();
   AllocationPtr borrowed = b_->Allocate(4 * kMiB);

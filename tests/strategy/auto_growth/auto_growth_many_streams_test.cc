@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/chunks/chunk_pool.h"
+#include "strata/strategy/auto_growth/options.h"
 #include "strata/tests/strategy/auto_growth/auto_growth_loans_fixture.h"
 #include "strata/tests/testing/layers/counting_holder.h"
 
@@ -24,7 +25,8 @@ class AutoGrowthManyStreamsTest : public AutoGrowthLoansFixture {
   void UseMany(std::uint64_t memory_bytes) {
     TestPlaceOptions options;
     options.memory_bytes = memory_bytes;
-    options.strategy_options.auto_growth_chunk_size_in_mb = 20;
+    options.strategy_options.Edit<AutoGrowthOptions>()
+        .auto_growth_chunk_size_in_mb = 20;
     place_ = std::make_unique<TestPlace>(options);
     b_ = place_->AddChain();
     AddOthers(2 * HolderList::kMostAsked - 2);

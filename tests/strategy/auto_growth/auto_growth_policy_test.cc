@@ -36,13 +36,13 @@ std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy, std::size_t size,
 
 StrategyOptions Exact() {
   StrategyOptions options;
-  options.auto_growth_chunk_rule = "exact";
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule = "exact";
   return options;
 }
 
 StrategyOptions TwoPools() {
   StrategyOptions options;
-  options.small_pool_size_in_mb = 1;
+  options.Edit<AutoGrowthOptions>().small_pool_size_in_mb = 1;
   return options;
 }
 
@@ -151,7 +151,7 @@ TEST(AutoGrowthPolicyTest, AnIdleChunkIsCutWhileThereIsRoom) {
 // PyTorch's max_split_size (pytorch.md §2.1).
 TEST(AutoGrowthPolicyTest, ChunksAboveTheSplitLimitStayWhole) {
   StrategyOptions options;
-  options.auto_growth_max_split_size_in_mb = 64;
+  options.Edit<AutoGrowthOptions>().auto_growth_max_split_size_in_mb = 64;
   const AutoGrowthPolicy policy(options);
   const std::size_t room = Gibibytes(80);
   EXPECT_FALSE(policy.StaysWhole(Mebibytes(64)));
@@ -183,7 +183,7 @@ TEST(AutoGrowthPolicyTest, Rule4WithoutFlagsAChunkIsTheRequest) {
 // 3.3-1, 3.3-4: max(request, chunk size); then the size that the request needs.
 TEST(AutoGrowthPolicyTest, Rule4TheChunkFlagIsAMinimum) {
   StrategyOptions options;
-  options.auto_growth_chunk_size_in_mb = 4;
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 4;
   const AutoGrowthPolicy policy(options);
   EXPECT_THAT(Sizes(policy, 768), ElementsAre(Mebibytes(4), 768));
   EXPECT_THAT(Sizes(policy, Mebibytes(4)), ElementsAre(Mebibytes(4)));
@@ -193,8 +193,8 @@ TEST(AutoGrowthPolicyTest, Rule4TheChunkFlagIsAMinimum) {
 // 3.3-4: with pools, the pool's own flag replaces the chunk flag.
 TEST(AutoGrowthPolicyTest, Rule4ThePoolsFlagsReplaceTheChunkFlag) {
   StrategyOptions options = TwoPools();
-  options.auto_growth_chunk_size_in_mb = 64;
-  options.small_pool_auto_growth_chunk_size_in_mb = 8;
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 64;
+  options.Edit<AutoGrowthOptions>().small_pool_auto_growth_chunk_size_in_mb = 8;
   const AutoGrowthPolicy policy(options);
   EXPECT_THAT(Sizes(policy, 768), ElementsAre(Mebibytes(8), 768));
   // 0: no minimum.
@@ -203,9 +203,10 @@ TEST(AutoGrowthPolicyTest, Rule4ThePoolsFlagsReplaceTheChunkFlag) {
 
 TEST(AutoGrowthPolicyTest, ThePreAllocationIsTheFirstChunkOfItsPool) {
   StrategyOptions options = TwoPools();
-  options.small_pool_pre_alloc_in_mb = 16;
-  options.large_pool_pre_alloc_in_mb = 128;
-  options.large_pool_auto_growth_chunk_size_in_mb = 32;
+  options.Edit<AutoGrowthOptions>().small_pool_pre_alloc_in_mb = 16;
+  options.Edit<AutoGrowthOptions>().large_pool_pre_alloc_in_mb = 128;
+  options.Edit<AutoGrowthOptions>().large_pool_auto_growth_chunk_size_in_mb =
+      32;
   const AutoGrowthPolicy policy(options);
   EXPECT_THAT(Sizes(policy, 768, true), ElementsAre(Mebibytes(16), 768));
   EXPECT_THAT(Sizes(policy, 768, false), ElementsAre(768));
@@ -218,28 +219,28 @@ TEST(AutoGrowthPolicyTest, ThePreAllocationIsTheFirstChunkOfItsPool) {
 // The first growth of a pool without pre-allocation covered only the request.
 TEST(AutoGrowthPolicyTest, TheFirstChunkIsNoSmallerThanTheLaterOnes) {
   StrategyOptions chunks;
-  chunks.auto_growth_chunk_size_in_mb = 4;
+  chunks.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 4;
   EXPECT_THAT(Sizes(AutoGrowthPolicy(chunks), 768, true),
               ElementsAre(Mebibytes(4), 768));
   StrategyOptions pools = TwoPools();
-  pools.small_pool_auto_growth_chunk_size_in_mb = 8;
-  pools.small_pool_pre_alloc_in_mb = 2;
+  pools.Edit<AutoGrowthOptions>().small_pool_auto_growth_chunk_size_in_mb = 8;
+  pools.Edit<AutoGrowthOptions>().small_pool_pre_alloc_in_mb = 2;
   EXPECT_THAT(Sizes(AutoGrowthPolicy(pools), 768, true),
               ElementsAre(Mebibytes(8), 768));
 }
 
 TEST(AutoGrowthPolicyTest, PreAllocationNeedsPools) {
   StrategyOptions options = Exact();
-  options.large_pool_pre_alloc_in_mb = 128;
+  options.Edit<AutoGrowthOptions>().large_pool_pre_alloc_in_mb = 128;
   EXPECT_THAT(Sizes(AutoGrowthPolicy(options), 768, true), ElementsAre(768));
 }
 
 TEST(AutoGrowthPolicyTest, EveryListOfSizesFallsToTheRequest) {
   StrategyOptions chunks;
-  chunks.auto_growth_chunk_size_in_mb = 7;
+  chunks.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 7;
   StrategyOptions pools = TwoPools();
-  pools.large_pool_pre_alloc_in_mb = 50;
-  pools.large_pool_auto_growth_chunk_size_in_mb = 9;
+  pools.Edit<AutoGrowthOptions>().large_pool_pre_alloc_in_mb = 50;
+  pools.Edit<AutoGrowthOptions>().large_pool_auto_growth_chunk_size_in_mb = 9;
   for (const StrategyOptions& options :
        {StrategyOptions(), Exact(), chunks, pools}) {
     const AutoGrowthPolicy policy(options);
@@ -260,19 +261,32 @@ TEST(AutoGrowthPolicyTest, EveryListOfSizesFallsToTheRequest) {
 
 TEST(AutoGrowthPolicyTest, OnlyTheGradedRuleGivesBackBeforeGrowth) {
   StrategyOptions options;
-  options.auto_growth_give_back_limit = 0.5;
+  options.Edit<AutoGrowthOptions>().auto_growth_give_back_limit = 0.5;
   EXPECT_EQ(AutoGrowthPolicy(options).give_back_limit(), 0.5);
-  options.auto_growth_chunk_rule = "exact";
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_rule = "exact";
   EXPECT_EQ(AutoGrowthPolicy(options).give_back_limit(), 0);
+}
+
+// A graph pool holds its chunks, whatever the options say.
+TEST(AutoGrowthPolicyTest, AStrategyThatHoldsChunksReleasesNone) {
+  StrategyOptions options;
+  options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
+  options.Edit<AutoGrowthOptions>().free_when_no_cache_hit = true;
+  options.holds_chunks = true;
+  const AutoGrowthPolicy policy(options);
+  EXPECT_FALSE(policy.free_idle_chunk());
+  EXPECT_FALSE(policy.free_when_no_cache_hit());
+  EXPECT_EQ(policy.give_back_limit(), 0);
+  EXPECT_EQ(policy.front_cache_max_block(), Kibibytes(64));
 }
 
 TEST(AutoGrowthPolicyTest, TheGranuleIsAPowerOfTwoFrom256On) {
   StrategyOptions options;
   EXPECT_EQ(AutoGrowthPolicy(options).granule_bytes(), 256U);
-  options.auto_growth_granule_bytes = Kibibytes(64);
+  options.Edit<AutoGrowthOptions>().auto_growth_granule_bytes = Kibibytes(64);
   EXPECT_EQ(AutoGrowthPolicy(options).granule_bytes(), Kibibytes(64));
   for (const std::uint64_t wrong : {0U, 128U, 768U}) {
-    options.auto_growth_granule_bytes = wrong;
+    options.Edit<AutoGrowthOptions>().auto_growth_granule_bytes = wrong;
     EXPECT_THROW(AutoGrowthPolicy{options}, std::invalid_argument) << wrong;
   }
 }
@@ -286,31 +300,32 @@ TEST(AutoGrowthPolicyTest, TheFrontCacheKeepsWhatItsModeSays) {
   EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(10)), Kibibytes(128));
   EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Kibibytes(2560));
   EXPECT_EQ(memory.front_cache_searches(), 2U);
-  options.front_cache = "speed";
+  options.Edit<FrontCacheOptions>().front_cache = "speed";
   const AutoGrowthPolicy speed(options);
   EXPECT_EQ(speed.front_cache_max_block(), Mebibytes(8));
   EXPECT_EQ(speed.FrontCacheLimit(Mebibytes(640)), Mebibytes(640));
   EXPECT_EQ(speed.front_cache_searches(), 8U);
-  options.front_cache_max_block_bytes = 1000;
+  options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = 1000;
   EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 1000U);
-  options.front_cache = "off";
+  options.Edit<FrontCacheOptions>().front_cache = "off";
   EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
-  options.front_cache = "speed";
-  options.free_idle_chunk = true;
+  options.Edit<FrontCacheOptions>().front_cache = "speed";
+  options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
   EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
 }
 
 TEST(AutoGrowthPolicyTest, NamesTheOptionThatIsWrong) {
   StrategyOptions cache;
-  cache.front_cache = "fast";
+  cache.Edit<FrontCacheOptions>().front_cache = "fast";
   EXPECT_THROW(AutoGrowthPolicy{cache}, std::invalid_argument);
   StrategyOptions rule;
-  rule.auto_growth_chunk_rule = "fancy";
+  rule.Edit<AutoGrowthOptions>().auto_growth_chunk_rule = "fancy";
   EXPECT_THROW(AutoGrowthPolicy{rule}, std::invalid_argument);
   StrategyOptions chunk;
-  chunk.auto_growth_chunk_size_in_mb = std::uint64_t{1} << 44;
+  chunk.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb =
+      std::uint64_t{1} << 44;
   StrategyOptions pool = TwoPools();
-  pool.large_pool_pre_alloc_in_mb = UINT64_MAX;
+  pool.Edit<AutoGrowthOptions>().large_pool_pre_alloc_in_mb = UINT64_MAX;
   const auto message = [](const StrategyOptions& options) -> std::string {
     try {
       const AutoGrowthPolicy policy(options);

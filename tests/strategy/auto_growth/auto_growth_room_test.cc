@@ -136,8 +136,10 @@ TEST(AutoGrowthRoomTest, TheLastResortCutsAnIdleChunk) {
 
 TEST(AutoGrowthRoomTest, ChunksAboveTheSplitLimitServeOneBlock) {
   TestPlaceOptions options = Bounded(false, Gibibytes(4));
-  options.strategy_options.auto_growth_max_split_size_in_mb = 64;
-  options.strategy_options.auto_growth_give_back_limit = 0;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_max_split_size_in_mb = 64;
+  options.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_give_back_limit = 0;
   TestPlace place(options);
   const TestChain chain = place.AddChain();
   AllocationPtr huge = chain->Allocate(Mebibytes(200));

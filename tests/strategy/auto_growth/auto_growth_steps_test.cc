@@ -67,7 +67,7 @@ class AutoGrowthStepsTest : public ::testing::TestWithParam<const char*> {
  protected:
   AutoGrowthStepsTest() {
     TestPlaceOptions options;
-    options.strategy_options.front_cache = GetParam();
+    options.strategy_options.Edit<FrontCacheOptions>().front_cache = GetParam();
     place_ = std::make_unique<TestPlace>(options);
     chain_ = place_->AddChain();
   }

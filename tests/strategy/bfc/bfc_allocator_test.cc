@@ -332,10 +332,10 @@ TEST(BfcAllocatorTest, PlacementIsTheSameInEveryVersion) {
 TEST(BfcAllocatorTest, BlocksTileTheirRegionsWhateverHappens) {  // R5
   for (const std::string cache : {"", "off", "memory", "speed"}) {
     StrategyOptions options;
-    options.bfc_memory_limit_bytes = Mebibytes(24);
+    options.Edit<BfcFlags>().bfc_memory_limit_bytes = Mebibytes(24);
     if (!cache.empty()) {
-      options.bfc_placement = "fast";
-      options.front_cache = cache;
+      options.Edit<BfcFlags>().bfc_placement = "fast";
+      options.Edit<FrontCacheOptions>().front_cache = cache;
     }
     BfcPool pool(ReadBfcOptions(options));
     std::mt19937_64 random(3);

@@ -25,13 +25,13 @@ constexpr std::size_t kPiece = Kibibytes(64);
 
 // The result of the options, with one region of 1 MiB.
 BfcOptions ReadWhole(StrategyOptions options) {
-  options.bfc_memory_limit_bytes = kMiB;
-  options.bfc_allow_growth = false;
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = kMiB;
+  options.Edit<BfcFlags>().bfc_allow_growth = false;
   return ReadBfcOptions(options);
 }
 
 BfcOptions FastWhole(StrategyOptions options = {}) {
-  options.bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_placement = "fast";
   return ReadWhole(options);
 }
 
@@ -45,9 +45,9 @@ std::uint64_t SplitsOfTenPairs(const BfcOptions& options) {
 TEST(BfcFrontCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
   StrategyOptions options;
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 2U);
-  options.front_cache = "speed";
+  options.Edit<FrontCacheOptions>().front_cache = "speed";
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 8U);
-  options.front_cache = "off";
+  options.Edit<FrontCacheOptions>().front_cache = "off";
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 10U);
 }
 
@@ -55,13 +55,13 @@ TEST(BfcFrontCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
 TEST(BfcFrontCacheTest, NothingStaysWholeWhereAddressesArePromised) {
   StrategyOptions options;
   EXPECT_EQ(SplitsOfTenPairs(ReadWhole(options)), 10U);
-  options.bfc_two_ended = true;
+  options.Edit<BfcFlags>().bfc_two_ended = true;
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 10U);
 }
 
 TEST(BfcFrontCacheTest, AnUnknownModeIsRefused) {
   StrategyOptions options;
-  options.front_cache = "fast";
+  options.Edit<FrontCacheOptions>().front_cache = "fast";
   EXPECT_THROW(FastWhole(options), std::invalid_argument);
   // Also if it would have no effect.
   EXPECT_THROW(ReadBfcOptions(options), std::invalid_argument);
@@ -188,8 +188,8 @@ TEST_F(IdleBfcRegionTest, KeepsNoMoreThanTheLimit) {
 // It caches 128 KiB of 18 MiB, and half a MiB of the remaining 2 MiB.
 TEST(BfcFrontCacheTest, TheLimitFollowsTheRegionsThatGo) {
   StrategyOptions options;
-  options.bfc_placement = "fast";
-  options.bfc_memory_limit_bytes = Mebibytes(18);
+  options.Edit<BfcFlags>().bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = Mebibytes(18);
   BfcPool pool(ReadBfcOptions(options));
   pool.Take(kMiB);
   pool.Free(pool.Take(Mebibytes(12)));
@@ -205,8 +205,8 @@ TEST(BfcFrontCacheTest, TheLimitFollowsTheRegionsThatGo) {
 
 TEST(BfcFrontCacheTest, IsEmptiedBeforeRegionsAreExchangedForALargerOne) {
   StrategyOptions options;
-  options.bfc_placement = "fast";
-  options.bfc_memory_limit_bytes = Mebibytes(4);
+  options.Edit<BfcFlags>().bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = Mebibytes(4);
   BfcPool pool(ReadBfcOptions(options));
   for (int i = 0; i < 4; ++i) pool.Free(pool.Take(1000));
   ASSERT_EQ(pool.RegionBytes(), std::vector<std::size_t>{Mebibytes(2)});
@@ -218,8 +218,8 @@ TEST(BfcFrontCacheTest, IsEmptiedBeforeRegionsAreExchangedForALargerOne) {
 // The first region is full. Four neighbours are freed, and all are cached.
 TEST(BfcFrontCacheTest, IsEmptiedBeforeThePoolGrows) {
   StrategyOptions options;
-  options.bfc_placement = "fast";
-  options.bfc_memory_limit_bytes = Mebibytes(16);
+  options.Edit<BfcFlags>().bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = Mebibytes(16);
   BfcPool pool(ReadBfcOptions(options));
   std::vector<Allocation*> taken =
       pool.TakeMany(std::vector<std::size_t>(32, kPiece));
@@ -231,8 +231,8 @@ TEST(BfcFrontCacheTest, IsEmptiedBeforeThePoolGrows) {
 // All pieces have one size, so the same blocks are in use.
 BfcSnapshot AfterPieces(const std::string& mode) {
   StrategyOptions options;
-  options.front_cache = mode;
-  options.bfc_keep_annotations = true;
+  options.Edit<FrontCacheOptions>().front_cache = mode;
+  options.Edit<BfcFlags>().bfc_keep_annotations = true;
   BfcPool pool(FastWhole(options));
   for (std::size_t count = 1; count <= 12; ++count) {
     for (Allocation* piece :
@@ -267,9 +267,9 @@ TEST(BfcFrontCacheTest, CountsWhatIsCountedWithoutIt) {
 // Few sizes, so that many blocks are cached. No query runs until the end.
 std::uint64_t SplitsOfRandomUse(const std::string& mode) {
   StrategyOptions options;
-  options.bfc_placement = "fast";
-  options.bfc_memory_limit_bytes = Mebibytes(8);
-  options.front_cache = mode;
+  options.Edit<BfcFlags>().bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = Mebibytes(8);
+  options.Edit<FrontCacheOptions>().front_cache = mode;
   BfcPool pool(ReadBfcOptions(options));
   const std::vector<std::size_t> sizes{200, 3000, kPiece, 5 * kPiece};
   std::mt19937_64 random(5);
@@ -306,7 +306,7 @@ TEST(BfcFrontCacheTest, BlocksTileTheirRegionsWhileSomeAreKept) {
 
 TEST(BfcFrontCacheTest, AnnotationsAreThoseOfTheRequestThatHasTheBlock) {
   StrategyOptions options;
-  options.bfc_keep_annotations = true;
+  options.Edit<BfcFlags>().bfc_keep_annotations = true;
   BfcPool pool(FastWhole(options));
   for (int i = 0; i < 4; ++i) pool.Free(pool.Take(1000));
   EXPECT_TRUE(pool.bfc().Snapshot().chunks[0].annotation.empty());

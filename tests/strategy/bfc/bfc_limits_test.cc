@@ -16,8 +16,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-StrategyOptions WithFraction(const std::string& text) {
-  StrategyOptions options;
+BfcFlags WithFraction(const std::string& text) {
+  BfcFlags options;
   options.bfc_memory_fraction = text;
   return options;
 }
@@ -77,13 +77,13 @@ TEST(BfcLimitsTest, R59FractionIsOfTheTotalNotOfWhatIsFree) {
 }
 
 TEST(BfcLimitsTest, WithoutOptionsThePoolMayHaveAll) {
-  const BfcMemoryLimit limit = ResolveBfcLimit(StrategyOptions(), Device80());
+  const BfcMemoryLimit limit = ResolveBfcLimit(BfcFlags(), Device80());
   EXPECT_EQ(limit.start_bytes, Gibibytes(80));
   EXPECT_EQ(limit.most_bytes, Gibibytes(80));
 }
 
 TEST(BfcLimitsTest, R59SystemMemoryOverridesTheRuleOfZero) {
-  StrategyOptions options = WithFraction("0");
+  BfcFlags options = WithFraction("0");
   options.bfc_system_memory_in_mb = 1024;
   EXPECT_EQ(ResolveBfcLimit(options, Device80(9)).most_bytes, Gibibytes(78));
   options.bfc_system_memory_in_mb = 79 * 1024;  // all free memory
@@ -91,7 +91,7 @@ TEST(BfcLimitsTest, R59SystemMemoryOverridesTheRuleOfZero) {
 }
 
 TEST(BfcLimitsTest, R59SystemMemoryThatIsNotFreeIsIgnored) {
-  StrategyOptions options = WithFraction("0");
+  BfcFlags options = WithFraction("0");
   options.bfc_system_memory_in_mb = 79 * 1024 + 1;
   EXPECT_EQ(ResolveBfcLimit(options, Device80(9)).most_bytes,
             Gibibytes(79) - Mebibytes(1800));
@@ -169,7 +169,7 @@ TEST(BfcLimitsTest, R61APoolStartsAtOneFractionAndGrowsToTheOther) {
 }
 
 TEST(BfcLimitsTest, NamesTwoOptionsThatEachSetTheLimit) {
-  StrategyOptions options = WithFraction("0.75");
+  BfcFlags options = WithFraction("0.75");
   options.bfc_system_memory_in_mb = 100;
   EXPECT_THAT([&] { CheckBfcLimits(options); },
               ThrowsMessage<std::invalid_argument>(
@@ -180,7 +180,7 @@ TEST(BfcLimitsTest, NamesTwoOptionsThatEachSetTheLimit) {
 }
 
 TEST(BfcLimitsTest, NamesSystemMemoryThatCannotBeAddressed) {
-  StrategyOptions options;
+  BfcFlags options;
   options.bfc_system_memory_in_mb = std::uint64_t{1} << 44;
   EXPECT_THAT([&] { CheckBfcLimits(options); },
               ThrowsMessage<std::invalid_argument>(

@@ -42,14 +42,14 @@ TEST(BfcOptionsTest, DefaultsAreThoseOfTheOriginal) {  // R62
 
 TEST(BfcOptionsTest, EveryOptionArrives) {
   StrategyOptions options;
-  options.bfc_allow_growth = false;
-  options.bfc_garbage_collection = false;
-  options.bfc_coalesce_regions = true;
-  options.bfc_fragmentation_fraction = 0.5;
-  options.bfc_backpedal = "once";
-  options.bfc_memory_limit_bytes = 4711;
-  options.bfc_timestamps = true;
-  options.bfc_keep_annotations = true;
+  options.Edit<BfcFlags>().bfc_allow_growth = false;
+  options.Edit<BfcFlags>().bfc_garbage_collection = false;
+  options.Edit<BfcFlags>().bfc_coalesce_regions = true;
+  options.Edit<BfcFlags>().bfc_fragmentation_fraction = 0.5;
+  options.Edit<BfcFlags>().bfc_backpedal = "once";
+  options.Edit<BfcFlags>().bfc_memory_limit_bytes = 4711;
+  options.Edit<BfcFlags>().bfc_timestamps = true;
+  options.Edit<BfcFlags>().bfc_keep_annotations = true;
   const BfcOptions bfc = ReadBfcOptions(options);
   EXPECT_FALSE(bfc.allow_growth);
   EXPECT_FALSE(bfc.garbage_collection);
@@ -59,20 +59,24 @@ TEST(BfcOptionsTest, EveryOptionArrives) {
   EXPECT_EQ(bfc.memory_limit_bytes, 4711U);
   EXPECT_NE(bfc.counter, nullptr);
   EXPECT_TRUE(bfc.keep_annotations);
-  options.bfc_timestamps = false;
-  options.bfc_placement = "fast";
+  options.Edit<BfcFlags>().bfc_timestamps = false;
+  options.Edit<BfcFlags>().bfc_placement = "fast";
   EXPECT_EQ(ReadBfcOptions(options).placement, BfcPlacement::kFast);
 }
 
 TEST(BfcOptionsTest, WrongValuesNameTheOption) {
-  EXPECT_THAT(Error([](StrategyOptions& o) { o.bfc_placement = "best"; }),
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.Edit<BfcFlags>().bfc_placement = "best";
+              }),
               AllOf(HasSubstr("bfc_placement"), HasSubstr("compat, fast")));
-  EXPECT_THAT(Error([](StrategyOptions& o) { o.bfc_backpedal = "never"; }),
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.Edit<BfcFlags>().bfc_backpedal = "never";
+              }),
               AllOf(HasSubstr("bfc_backpedal"), HasSubstr("always, once")));
   for (const double fraction :
        {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THAT(Error([fraction](StrategyOptions& o) {
-                  o.bfc_fragmentation_fraction = fraction;
+                  o.Edit<BfcFlags>().bfc_fragmentation_fraction = fraction;
                 }),
                 HasSubstr("bfc_fragmentation_fraction"));
   }
@@ -80,17 +84,17 @@ TEST(BfcOptionsTest, WrongValuesNameTheOption) {
 
 TEST(BfcOptionsTest, WhatContradictsEachOtherIsNamedTogether) {
   EXPECT_THAT(Error([](StrategyOptions& o) {
-                o.bfc_placement = "fast";
-                o.bfc_timestamps = true;
+                o.Edit<BfcFlags>().bfc_placement = "fast";
+                o.Edit<BfcFlags>().bfc_timestamps = true;
               }),
               AllOf(HasSubstr("bfc_timestamps"), HasSubstr("bfc_placement")));
 }
 
 TEST(BfcOptionsTest, EveryEndHasItsPolicy) {  // R66
   StrategyOptions options;
-  options.bfc_two_ended = true;
-  options.bfc_lower_end = "descending";
-  options.bfc_upper_end = "ascending-exact";
+  options.Edit<BfcFlags>().bfc_two_ended = true;
+  options.Edit<BfcFlags>().bfc_lower_end = "descending";
+  options.Edit<BfcFlags>().bfc_upper_end = "ascending-exact";
   const BfcOptions bfc = ReadBfcOptions(options);
   EXPECT_TRUE(bfc.has_two_ends);
   EXPECT_FALSE(bfc.allow_growth);
@@ -98,11 +102,13 @@ TEST(BfcOptionsTest, EveryEndHasItsPolicy) {  // R66
   EXPECT_FALSE(bfc.lower.splits_exactly);
   EXPECT_EQ(bfc.upper.hole_order, OrderedIndex::AddressOrder::kAscending);
   EXPECT_TRUE(bfc.upper.splits_exactly);
-  EXPECT_THAT(Error([](StrategyOptions& o) { o.bfc_upper_end = "-exact"; }),
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.Edit<BfcFlags>().bfc_upper_end = "-exact";
+              }),
               HasSubstr("bfc_upper_end"));
   EXPECT_THAT(Error([](StrategyOptions& o) {
-                o.bfc_placement = "fast";
-                o.bfc_lower_end = "descending-exact";
+                o.Edit<BfcFlags>().bfc_placement = "fast";
+                o.Edit<BfcFlags>().bfc_lower_end = "descending-exact";
               }),
               AllOf(HasSubstr("bfc_lower_end"), HasSubstr("bfc_placement")));
 }
@@ -110,13 +116,13 @@ TEST(BfcOptionsTest, EveryEndHasItsPolicy) {  // R66
 TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {
   EXPECT_THAT(
       Error([](StrategyOptions& o) {
-        o.bfc_memory_limit_bytes = 1;
-        o.bfc_memory_fraction = "0.5";
+        o.Edit<BfcFlags>().bfc_memory_limit_bytes = 1;
+        o.Edit<BfcFlags>().bfc_memory_fraction = "0.5";
       }),
       AllOf(HasSubstr("bfc_memory_limit"), HasSubstr("bfc_memory_fraction")));
   EXPECT_THAT(Error([](StrategyOptions& o) {
-                o.bfc_memory_limit_bytes = 1;
-                o.bfc_system_memory_in_mb = 1;
+                o.Edit<BfcFlags>().bfc_memory_limit_bytes = 1;
+                o.Edit<BfcFlags>().bfc_system_memory_in_mb = 1;
               }),
               AllOf(HasSubstr("bfc_memory_limit"),
                     HasSubstr("bfc_system_memory_in_mb")));
@@ -128,7 +134,7 @@ TEST(BfcOptionsTest, ADeviceDecidesOnTheLimit) {  // R59 to R61
   EXPECT_EQ(
       ReadBfcOptions(options, &place.device(), /*is_managed=*/false).limit_of,
       nullptr);
-  options.bfc_memory_fraction = "0.25-0.5";
+  options.Edit<BfcFlags>().bfc_memory_fraction = "0.25-0.5";
   EXPECT_EQ(ReadBfcOptions(options, nullptr, /*is_managed=*/false).limit_of,
             nullptr);
   const BfcOptions bfc =
@@ -143,16 +149,17 @@ TEST(BfcOptionsTest, ADeviceDecidesOnTheLimit) {  // R59 to R61
 TEST(BfcOptionsTest, SinksAreMadeIfAskedFor) {  // R44, R55
   StrategyOptions options;
   EXPECT_EQ(ReadBfcOptions(options).memory_map_sink, nullptr);
-  options.bfc_memory_log_lines = 10;
+  options.Edit<BfcFlags>().bfc_memory_log_lines = 10;
   EXPECT_NE(ReadBfcOptions(options).memory_map_sink, nullptr);
-  options.bfc_memory_log_lines = 0;
-  options.bfc_memory_map_prefix = TemporaryPath("bfc_options");
+  options.Edit<BfcFlags>().bfc_memory_log_lines = 0;
+  options.Edit<BfcFlags>().bfc_memory_map_prefix = TemporaryPath("bfc_options");
   const BfcOptions bfc = ReadBfcOptions(options);
   ASSERT_NE(bfc.memory_map_sink, nullptr);
   BfcSnapshot snapshot;
   snapshot.allocator_name = "bfc";
   bfc.memory_map_sink(snapshot);
-  const std::string path = options.bfc_memory_map_prefix + "_" + "host_bfc.0";
+  const std::string path =
+      options.Edit<BfcFlags>().bfc_memory_map_prefix + "_" + "host_bfc.0";
   EXPECT_TRUE(std::filesystem::remove(path)) << path;
 }
 

@@ -42,7 +42,8 @@ class OneAddress final : public SystemAllocator {
 // system.
 TEST(BuddyPoolAddressTest, B9ABlockThatLooksLikeAnOldChunkStays) {
   StrategyOptions options;
-  options.initial_gpu_memory_in_mb = options.reallocate_gpu_memory_in_mb = 1;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb =
+      options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = 1;
   const auto pool =
       std::make_shared<ChunkPool>(std::make_shared<OneAddress>(), 0, nullptr);
   BuddySource source("test", pool, std::make_shared<ChainStream>(),

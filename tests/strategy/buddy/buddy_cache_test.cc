@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "strata/base/size.h"
+#include "strata/strategy/blocks/front_cache_options.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"
@@ -33,9 +34,9 @@ class BuddyCacheTest : public ::testing::Test {
   // Chunks of 1 MiB.
   void Use(const std::string& mode) {
     StrategyOptions options;
-    options.front_cache = mode;
-    options.initial_gpu_memory_in_mb = 1;
-    options.reallocate_gpu_memory_in_mb = 1;
+    options.Edit<FrontCacheOptions>().front_cache = mode;
+    options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = 1;
+    options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = 1;
     source_ = std::make_unique<BuddySource>(
         "test", place_.pool(), place_.NewChainStream(),
         BuddySizes(options, PlaceKind::kDevice));
@@ -175,7 +176,7 @@ TEST_F(BuddyCacheTest, KeepsNoMoreThanTheLimit) {
 
 TEST_F(BuddyCacheTest, AnUnknownModeIsRefused) {
   StrategyOptions options;
-  options.front_cache = "fast";
+  options.Edit<FrontCacheOptions>().front_cache = "fast";
   try {
     const NaiveBestFitAllocator refused(place_.pool(), place_.NewChainStream(),
                                         options);

@@ -19,6 +19,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/base/size.h"
+#include "strata/strategy/blocks/front_cache_options.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/layers/pool_place.h"
 
@@ -31,9 +32,10 @@ class BuddyPoolTest : public ::testing::Test {
                          std::uint64_t chunk_mib = 1)
       : place_(WithMemory(memory_bytes)) {
     StrategyOptions options;
-    options.front_cache = "off";  // the rules are about all blocks
-    options.initial_gpu_memory_in_mb = chunk_mib;
-    options.reallocate_gpu_memory_in_mb = chunk_mib;
+    options.Edit<FrontCacheOptions>().front_cache =
+        "off";  // the rules are about all blocks
+    options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = chunk_mib;
+    options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = chunk_mib;
     source_ = std::make_unique<BuddySource>(
         "test", place_.pool(), place_.NewChainStream(),
         BuddySizes(options, PlaceKind::kDevice));

@@ -54,13 +54,13 @@ TEST(BuddySizesTest, Rule4ADeviceGivesAFractionOfWhatIsAvailable) {
 
 TEST(BuddySizesTest, Rule4TheFlagsInMebibytesFixFirstAndFurtherChunks) {
   StrategyOptions options;
-  options.initial_gpu_memory_in_mb = 300;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = 300;
   BuddySizes sizes = SizesOf(PlaceKind::kDevice, options);
   EXPECT_FALSE(sizes.NeedsAvailable(true));
   EXPECT_TRUE(sizes.NeedsAvailable(false));
   EXPECT_EQ(sizes.RefillBytes(true, 1000), Mebibytes(300));
   EXPECT_EQ(sizes.RefillBytes(false, 1'000'000), 919'808U);
-  options.reallocate_gpu_memory_in_mb = 40;
+  options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = 40;
   sizes = SizesOf(PlaceKind::kDevice, options);
   EXPECT_EQ(sizes.RefillBytes(false, 1'000'000), Mebibytes(40));
 }
@@ -68,12 +68,12 @@ TEST(BuddySizesTest, Rule4TheFlagsInMebibytesFixFirstAndFurtherChunks) {
 TEST(BuddySizesTest, Rule4TheHostGivesA32ndAtMostTheInitialMemory) {
   EXPECT_EQ(SizesOf(PlaceKind::kHost).RefillBytes(true, 0), Mebibytes(500));
   StrategyOptions options;
-  options.fraction_of_cpu_memory_to_use = 0.125;
+  options.Edit<BuddyOptions>().fraction_of_cpu_memory_to_use = 0.125;
   const BuddySizes sizes = SizesOf(PlaceKind::kHost, options);
   EXPECT_EQ(sizes.RefillBytes(true, 0), Mebibytes(256));
   EXPECT_EQ(sizes.RefillBytes(false, 0), Mebibytes(256));
   EXPECT_FALSE(sizes.NeedsAvailable(true));
-  options.initial_cpu_memory_in_mb = 0;
+  options.Edit<BuddyOptions>().initial_cpu_memory_in_mb = 0;
   EXPECT_EQ(SizesOf(PlaceKind::kHost, options).RefillBytes(true, 0),
             Kibibytes(4));
 }
@@ -99,7 +99,7 @@ TEST(BuddySizesTest, B16GrowthBacksOffToWhatTheRequestNeeds) {
 
 std::string ErrorOf(const StrategyOptions& options) {
   try {
-    CheckBuddyOptions(options);
+    CheckBuddyOptions(options.Get<BuddyOptions>());
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -111,28 +111,28 @@ TEST(BuddySizesTest, RefusesValuesThatMakeNoSenseByName) {
   for (const double wrong :
        {0.0, -0.5, 1.01, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
     StrategyOptions options;
-    options.fraction_of_gpu_memory_to_use = wrong;
+    options.Edit<BuddyOptions>().fraction_of_gpu_memory_to_use = wrong;
     EXPECT_EQ(ErrorOf(options),
               "fraction_of_gpu_memory_to_use: must be above 0 and at most 1");
     EXPECT_THROW(SizesOf(PlaceKind::kHost, options), std::invalid_argument);
     options = StrategyOptions();
-    options.fraction_of_cpu_memory_to_use = wrong;
+    options.Edit<BuddyOptions>().fraction_of_cpu_memory_to_use = wrong;
     EXPECT_THAT(ErrorOf(options), HasSubstr("fraction_of_cpu_memory_to_use"));
     options = StrategyOptions();
-    options.fraction_of_cuda_pinned_memory_to_use = wrong;
+    options.Edit<BuddyOptions>().fraction_of_cuda_pinned_memory_to_use = wrong;
     EXPECT_THAT(ErrorOf(options),
                 HasSubstr("fraction_of_cuda_pinned_memory_to_use"));
   }
   // 256 TiB: every request would fail with it.
   const std::uint64_t huge = std::uint64_t{1} << 28;
   StrategyOptions options;
-  options.initial_gpu_memory_in_mb = huge;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = huge;
   EXPECT_THAT(ErrorOf(options), HasSubstr("initial_gpu_memory_in_mb"));
   options = StrategyOptions();
-  options.reallocate_gpu_memory_in_mb = huge;
+  options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = huge;
   EXPECT_THAT(ErrorOf(options), HasSubstr("reallocate_gpu_memory_in_mb"));
   options = StrategyOptions();
-  options.initial_cpu_memory_in_mb = huge;
+  options.Edit<BuddyOptions>().initial_cpu_memory_in_mb = huge;
   EXPECT_THAT(ErrorOf(options), HasSubstr("initial_cpu_memory_in_mb"));
 }
 

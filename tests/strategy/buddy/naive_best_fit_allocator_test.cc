@@ -102,7 +102,7 @@ TEST_F(NaiveBestFitTest, Rule4ALargerRequestGetsAChunkOfItsSize) {
 
 TEST_F(NaiveBestFitTest, Rule4TheHostsChunkIsFixed) {
   StrategyOptions options;
-  options.initial_cpu_memory_in_mb = 3;
+  options.Edit<BuddyOptions>().initial_cpu_memory_in_mb = 3;
   Use(64, options, PlaceKind::kHost);
   std::vector<AllocationPtr> live;
   for (int i = 0; i < 3; ++i) live.push_back(Get(Mebibytes(2)));
@@ -141,7 +141,7 @@ TEST_F(NaiveBestFitTest, AlignmentAbove256IsRefused) {
 TEST_F(NaiveBestFitTest, BadOptionsAreRefusedWhenBuilding) {
   PoolPlace place;
   StrategyOptions options;
-  options.fraction_of_gpu_memory_to_use = 2;
+  options.Edit<BuddyOptions>().fraction_of_gpu_memory_to_use = 2;
   try {
     const NaiveBestFitAllocator bad(place.pool(), place.NewChainStream(),
                                     options);

@@ -134,7 +134,7 @@ TEST_F(NaiveBestFitExhaustionTest, B18RefusedPinnedMemoryIsOutOfMemory) {
 TEST_F(NaiveBestFitExhaustionTest, PinnedMemoryIsCapped) {
   StrategyOptions options;
   // 16 MiB: chunks of 64 KiB, within rounding.
-  options.fraction_of_cuda_pinned_memory_to_use =
+  options.Edit<BuddyOptions>().fraction_of_cuda_pinned_memory_to_use =
       static_cast<double>(Mebibytes(16)) /
       static_cast<double>(HostMemoryBytes());
   Use(64, options, PlaceKind::kPinned);
@@ -162,7 +162,7 @@ TEST_F(NaiveBestFitExhaustionTest, IdleChunksGoBackForAHugeBlock) {
 TEST_F(NaiveBestFitExhaustionTest, AnIdleChunkServesAnotherStrategyOfThePlace) {
   Use(64, Chunks(40, 40));
   StrategyOptions options;
-  options.auto_growth_give_back_limit = 0;
+  options.Edit<AutoGrowthOptions>().auto_growth_give_back_limit = 0;
   AutoGrowthAllocator other(place_->pool(), place_->NewChainStream(),
                             AutoGrowthPolicy(options));
   Get(1000).reset();

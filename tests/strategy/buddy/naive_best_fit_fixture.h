@@ -17,8 +17,8 @@ namespace strata {
 
 inline StrategyOptions Chunks(std::uint64_t first_mib, std::uint64_t next_mib) {
   StrategyOptions options;
-  options.initial_gpu_memory_in_mb = first_mib;
-  options.reallocate_gpu_memory_in_mb = next_mib;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = first_mib;
+  options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = next_mib;
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "strata/base/size.h"
+#include "strata/strategy/auto_growth/options.h"
 
 namespace strata {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 
 StrategyOptions Bins() {
   StrategyOptions options;
-  options.cuda_malloc_async_bins = "pow2";
+  options.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = "pow2";
   return options;
 }
 
@@ -61,12 +62,12 @@ TEST(AsyncCachePolicyTest, AboveTheLargestBinSizesAreAsAsked) {
 
 TEST(AsyncCachePolicyTest, TheLargestBinIsNoMoreThanABlockMayBe) {
   StrategyOptions options = Bins();
-  options.front_cache_max_block_bytes = Kibibytes(3);
+  options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = Kibibytes(3);
   const AsyncCachePolicy policy(options);
   EXPECT_EQ(policy.max_block_bytes(), Kibibytes(2));
   EXPECT_EQ(policy.SizeFor(Kibibytes(2) - 1), Kibibytes(2));
   EXPECT_EQ(policy.SizeFor(Kibibytes(2) + 1), Kibibytes(2) + 1);
-  options.front_cache_max_block_bytes = SIZE_MAX;
+  options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = SIZE_MAX;
   EXPECT_EQ(AsyncCachePolicy(options).SizeFor(Gibibytes(5)), Gibibytes(8));
 }
 
@@ -79,7 +80,7 @@ TEST(AsyncCachePolicyTest, AllOfABinIsKeptFromItsFirstRequestOn) {
 TEST(AsyncCachePolicyTest, WithoutBinsTheFrontCacheIsAsItsModeSays) {
   StrategyOptions options;
   for (const char* mode : {"memory", "speed", "off"}) {
-    options.front_cache = mode;
+    options.Edit<FrontCacheOptions>().front_cache = mode;
     const AsyncCachePolicy policy(options);
     const FrontCachePolicy front(options);
     EXPECT_FALSE(policy.has_bins());
@@ -93,24 +94,24 @@ TEST(AsyncCachePolicyTest, WithoutBinsTheFrontCacheIsAsItsModeSays) {
 
 TEST(AsyncCachePolicyTest, RefusesWhatIsUnknownAndWhatKeepsNothing) {
   StrategyOptions options;
-  options.cuda_malloc_async_bins = "pow3";
+  options.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = "pow3";
   EXPECT_THAT(RefusalOf(options),
               AllOf(HasSubstr("cuda_malloc_async_bins"), HasSubstr("'pow3'"),
                     HasSubstr("none, pow2")));
   options = Bins();
   EXPECT_EQ(RefusalOf(options), "none");
-  options.front_cache = "off";
+  options.Edit<FrontCacheOptions>().front_cache = "off";
   EXPECT_THAT(RefusalOf(options), AllOf(HasSubstr("cuda_malloc_async_bins"),
                                         HasSubstr("strata_front_cache=off")));
   options = Bins();
-  options.front_cache_max_block_bytes = 255;
+  options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = 255;
   EXPECT_THAT(RefusalOf(options),
               AllOf(HasSubstr("cuda_malloc_async_bins"),
                     HasSubstr("strata_front_cache_max_block=255")));
-  options.front_cache_max_block_bytes = 256;
+  options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = 256;
   EXPECT_EQ(RefusalOf(options), "none");
   options = Bins();
-  options.free_idle_chunk = true;
+  options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
   EXPECT_THAT(RefusalOf(options), AllOf(HasSubstr("cuda_malloc_async_bins"),
                                         HasSubstr("free_idle_chunk")));
 }

@@ -113,7 +113,8 @@ TEST_F(CudaMallocAsyncAsideTest, HasABoundedNumberOfFreeStreams) {
 
 // For any set of free streams.
 TEST_F(CudaMallocAsyncAsideTest, AThrottledStreamWaitsForAllOfThem) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
   Start();
   const Chain throttled = NewChain();
   const Stream first = NewStream();

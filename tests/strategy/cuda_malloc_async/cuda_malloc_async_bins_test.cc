@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/tests/strategy/cuda_malloc_async/cuda_malloc_async_cache_fixture.h"
 
 namespace strata {
@@ -20,7 +22,9 @@ using ::testing::Pair;
 
 class CudaMallocAsyncBinsTest : public CudaMallocAsyncCacheFixture {
  protected:
-  CudaMallocAsyncBinsTest() { options_.cuda_malloc_async_bins = "pow2"; }
+  CudaMallocAsyncBinsTest() {
+    options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = "pow2";
+  }
 
   // Bytes of the only driver call of the request; 0 without a call.
   std::size_t AskedFor(const Chain& chain, std::size_t bytes) {
@@ -227,7 +231,8 @@ TEST_F(CudaMallocAsyncBinsTest, WhoIsBusyIsNotWaitedFor) {
 
 // The owner would depend on the completion time of a stream.
 TEST_F(CudaMallocAsyncBinsTest, DeterministicStreamsKeepTheirOwn) {
-  options_.cuda_malloc_async_deterministic = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
   const Chain chain = Start();
   const Chain other = NewChain();
   other->Allocate(Mebibytes(4)).reset();
@@ -282,7 +287,8 @@ TEST_F(CudaMallocAsyncBinsTest, OfManyStreamsAllPartWithTheirsInTheEnd) {
 }
 
 TEST_F(CudaMallocAsyncBinsTest, GoesBackBeforeAWaitForWhatIsPending) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
   setting_.progress = "manual";
   const Chain chain = Start();
   FreeMarked(chain->Allocate(Mebibytes(8)), marker_);
@@ -313,7 +319,7 @@ TEST_F(CudaMallocAsyncBinsTest, BinsThatAreNotUsedAreGivenUp) {
 }
 
 TEST_F(CudaMallocAsyncBinsTest, AboveTheLargestBinNothingIsRoundedOrKept) {
-  options_.front_cache_max_block_bytes = Kibibytes(3);
+  options_.Edit<FrontCacheOptions>().front_cache_max_block_bytes = Kibibytes(3);
   const Chain chain = Start();
   EXPECT_EQ(AskedFor(chain, 1500), 2048U);
   EXPECT_EQ(AskedFor(chain, 2049), 2304U);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/tests/strategy/cuda_malloc_async/cuda_malloc_async_cache_fixture.h"
 
 namespace strata {
@@ -34,7 +36,7 @@ TEST_F(CudaMallocAsyncCacheTest, ASizeThatComesAgainMakesNoCall) {
 }
 
 TEST_F(CudaMallocAsyncCacheTest, OffIsACallForEach) {
-  options_.front_cache = "off";
+  options_.Edit<FrontCacheOptions>().front_cache = "off";
   const Chain chain = Start();
   EXPECT_EQ(chain->hit_path(), nullptr);
   StartLog();
@@ -200,7 +202,8 @@ TEST_F(CudaMallocAsyncCacheTest, AShortageOfOtherStreamsReachesIt) {
 
 // A cached block counts as in use only until a query.
 TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeAWaitForWhatIsPending) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
   setting_.progress = "manual";
   const Chain chain = Start();
   const AllocationPtr live = chain->Allocate(Mebibytes(16) - Kibibytes(192));
@@ -345,8 +348,9 @@ class CudaMallocAsyncCacheFaultsTest
 
 // Each call fails once, in every operation that empties the cache.
 TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
-  options_.cuda_malloc_async_bins = GetParam();
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = GetParam();
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
   setting_.limit_bytes = Mebibytes(40);
   const std::size_t records = RecordSlab::Instance().taken();
   const auto run = [&] {

@@ -36,7 +36,7 @@ class CudaMallocAsyncCacheThreadsTest
 };
 
 TEST_P(CudaMallocAsyncCacheThreadsTest, NothingIsLostOrGivenTwice) {
-  options_.cuda_malloc_async_bins = GetParam();
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = GetParam();
   setting_.knows_captures = true;
   Build();
   {

@@ -62,7 +62,8 @@ class CudaMallocAsyncFaultsTest : public CudaMallocAsyncFixture {
 };
 
 TEST_F(CudaMallocAsyncFaultsTest, EveryCallMayFailOnce) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
   const std::size_t records = RecordSlab::Instance().taken();
   int runs = 0;
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {

@@ -17,6 +17,7 @@
 #include "strata/base/size.h"
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/sim/device/sim_platform.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

@@ -192,8 +192,10 @@ TEST_F(CudaMallocAsyncLimitsTest, ReleaseWaitsForItsStreamAndTrims) {
 // depend on luck.
 TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatWasFreedAside) {
   setting_.progress = "lazy";
-  options_.cuda_malloc_async_deterministic = true;
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 2;  // never
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 2;  // never
   Build();
   const Chain chain = NewChain();
   FreeMarked(chain->Allocate(Mebibytes(40)), NewStream());
@@ -205,7 +207,8 @@ TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatWasFreedAside) {
 
 TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatOtherStreamsFreed) {
   setting_.progress = "lazy";
-  options_.cuda_malloc_async_deterministic = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
   Build();
   const Chain chain = NewChain();
   const Chain other = NewChain();
@@ -218,7 +221,8 @@ TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatOtherStreamsFreed) {
 
 // Memory that the pool can allocate without a wait is allocated without one.
 TEST_F(CudaMallocAsyncLimitsTest, ExhaustionWaitsOnlyIfItMust) {
-  options_.cuda_malloc_async_deterministic = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
   Build();
   const Chain chain = NewChain();
   const Chain other = NewChain();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/tests/strategy/cuda_malloc_async/cuda_malloc_async_cache_fixture.h"
 
 namespace strata {
@@ -79,7 +80,7 @@ TEST_F(CudaMallocAsyncThreadStreamTest, AShortageOfOthersReachesWhatWaits) {
 }
 
 TEST_F(CudaMallocAsyncThreadStreamTest, AShortageOfOthersReachesWhatIsKept) {
-  options_.cuda_malloc_async_bins = "pow2";
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = "pow2";
   setting_.limit_bytes = Mebibytes(48);
   const Chain chain = StartHere();
   chain->Allocate(Mebibytes(32)).reset();
@@ -117,7 +118,7 @@ TEST_F(CudaMallocAsyncThreadStreamTest, TheEndOfTheStreamGivesItToTheDriver) {
 }
 
 TEST_F(CudaMallocAsyncThreadStreamTest, OthersDoNotFetchItsBins) {
-  options_.cuda_malloc_async_bins = "pow2";
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_bins = "pow2";
   const Chain chain = StartHere();
   chain->Allocate(Mebibytes(4)).reset();
   InAnotherThread([&] {

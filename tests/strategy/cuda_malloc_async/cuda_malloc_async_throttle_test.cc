@@ -19,7 +19,8 @@ using testing::IsEmpty;
 class CudaMallocAsyncThrottleTest : public CudaMallocAsyncFixture {
  protected:
   void BuildWith(double ratio) {
-    options_.cuda_malloc_async_pool_memory_throttle_ratio = ratio;
+    options_.Edit<CudaMallocAsyncOptions>()
+        .cuda_malloc_async_pool_memory_throttle_ratio = ratio;
     setting_.progress = "manual";
     Build();
     chain_ = NewChain();
@@ -72,7 +73,8 @@ TEST_F(CudaMallocAsyncThrottleTest, AWaitEndsWhatIsPending) {
 }
 
 TEST_F(CudaMallocAsyncThrottleTest, NothingPendingIsNothingToWaitFor) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0;
   Build();
   chain_ = NewChain();
   live_ = chain_->Allocate(Mebibytes(60));
@@ -93,7 +95,8 @@ TEST_F(CudaMallocAsyncThrottleTest, DoesNotWaitForWhatIsDone) {
 
 // Otherwise addresses would depend on completion times.
 TEST_F(CudaMallocAsyncThrottleTest, WaitsForWhatIsDoneIfDeterministic) {
-  options_.cuda_malloc_async_deterministic = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
   BuildWith(0.1);
   device().StepAll();
   EXPECT_TRUE(Waits(chain_));
@@ -102,7 +105,8 @@ TEST_F(CudaMallocAsyncThrottleTest, WaitsForWhatIsDoneIfDeterministic) {
 
 // The free stream with the most bytes comes first.
 TEST_F(CudaMallocAsyncThrottleTest, WaitsForNoMoreThanItNeeds) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.45;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.45;
   setting_.progress = "manual";
   Build();
   chain_ = NewChain();
@@ -153,7 +157,8 @@ TEST_F(CudaMallocAsyncThrottleTest, ATotalThatIsNotToldIsAskedForAgain) {
 
 // 3.7-3 (never during a capture) and 3.7-6 (Release then frees nothing).
 TEST_F(CudaMallocAsyncThrottleTest, ACaptureIsLeftAlone) {
-  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
   setting_.progress = "manual";
   Build();
   const Stream stream = NewStream();

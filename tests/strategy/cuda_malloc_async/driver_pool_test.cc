@@ -63,7 +63,8 @@ TEST_F(DriverPoolTest, KeepsItsMemoryByDefault) {
 }
 
 TEST_F(DriverPoolTest, TheThresholdIsAnOption) {
-  options_.cuda_memory_async_pool_release_threshold = 0;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_memory_async_pool_release_threshold = 0;
   EXPECT_EQ(Get(UsedPool(), kThreshold), 0U);
   EXPECT_EQ(device().Synchronize(), Status::kSuccess);
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
@@ -72,7 +73,8 @@ TEST_F(DriverPoolTest, TheThresholdIsAnOption) {
 // paddle.md §5-B11: not once per process, which serves the first device only.
 TEST_F(DriverPoolTest, TheThresholdIsSetOnEveryDevice) {
   setting_.devices = 3;
-  options_.cuda_memory_async_pool_release_threshold = 12345;
+  options_.Edit<CudaMallocAsyncOptions>()
+      .cuda_memory_async_pool_release_threshold = 12345;
   Build();
   for (int i = 0; i < 3; ++i) {
     std::vector<CallRecord> sets;
@@ -97,7 +99,7 @@ TEST_F(DriverPoolTest, LeavesTheDefaultPoolAlone) {
 }
 
 TEST_F(DriverPoolTest, UsesTheDefaultPoolIfAsked) {
-  options_.cuda_malloc_async_pool = "default";
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_pool = "default";
   const MemPool used = UsedPool();
   EXPECT_EQ(used, DefaultPool());
   EXPECT_EQ(Count(DeviceCall::kPoolCreate), 0U);
@@ -110,7 +112,8 @@ TEST_F(DriverPoolTest, UsesTheDefaultPoolIfAsked) {
 
 // P4, P5; TensorFlow's TF_DETERMINISTIC_ALLOCATOR.
 TEST_F(DriverPoolTest, DeterministicReuseFollowsEventsOnly) {
-  options_.cuda_malloc_async_deterministic = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
   const MemPool pool = UsedPool();
   EXPECT_EQ(Get(pool, PoolAttribute::kReuseFollowEventDependencies), 1U);
   EXPECT_EQ(Get(pool, PoolAttribute::kReuseAllowOpportunistic), 0U);
@@ -125,7 +128,8 @@ TEST_F(DriverPoolTest, ReuseIsAsTheDriverLikesByDefault) {
 
 // TensorFlow's TF_CUDA_MALLOC_ASYNC_SUPPORTED_PREALLOC.
 TEST_F(DriverPoolTest, PreallocatesAtTheFirstAllocation) {
-  options_.cuda_malloc_async_preallocate_bytes = Mebibytes(48);
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_preallocate_bytes =
+      Mebibytes(48);
   UsedPool();
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(48));
   const std::uint64_t asked = Count(DeviceCall::kMallocFromPoolAsync);
@@ -135,7 +139,8 @@ TEST_F(DriverPoolTest, PreallocatesAtTheFirstAllocation) {
 }
 
 TEST_F(DriverPoolTest, APreallocationThatDoesNotFitIsNoFailure) {
-  options_.cuda_malloc_async_preallocate_bytes = Mebibytes(100);
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_preallocate_bytes =
+      Mebibytes(100);
   UsedPool();
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
 }
@@ -144,7 +149,7 @@ TEST_F(DriverPoolTest, APreallocationThatDoesNotFitIsNoFailure) {
 TEST_F(DriverPoolTest, PeersReachThePoolIfAsked) {
   setting_.devices = 3;
   setting_.ordinal = 1;
-  options_.cuda_malloc_async_peer_access = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_peer_access = true;
   UsedPool();
   const auto given = CallsOf(DeviceCall::kPoolSetAccess);
   EXPECT_EQ(given.size(), 2U);
@@ -165,8 +170,9 @@ TEST_F(DriverPoolTest, PeersAreKeptOutByDefault) {
 // After any failure during the setup, the next request creates a new pool.
 TEST_F(DriverPoolTest, APoolThatCannotBeSetUpIsNotKept) {
   setting_.devices = 2;
-  options_.cuda_malloc_async_deterministic = true;
-  options_.cuda_malloc_async_peer_access = true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_deterministic =
+      true;
+  options_.Edit<CudaMallocAsyncOptions>().cuda_malloc_async_peer_access = true;
   for (const DeviceCall call :
        {DeviceCall::kPoolCreate, DeviceCall::kPoolSetAttribute,
         DeviceCall::kCanAccessPeer, DeviceCall::kPoolSetAccess}) {

@@ -39,10 +39,13 @@ class PoolAllocatorTest : public ::testing::Test {
     options.strategy = "pool";
     options.kind = settings.kind;
     options.progress = settings.progress;
-    options.strategy_options.pool_size_limit = settings.size_limit;
-    options.strategy_options.pool_auto_resize = settings.auto_resize;
-    options.strategy_options.pool_rounder = settings.rounder;
-    options.strategy_options.pool_cached_limit_bytes =
+    options.strategy_options.Edit<PoolOptions>().pool_size_limit =
+        settings.size_limit;
+    options.strategy_options.Edit<PoolOptions>().pool_auto_resize =
+        settings.auto_resize;
+    options.strategy_options.Edit<PoolOptions>().pool_rounder =
+        settings.rounder;
+    options.strategy_options.Edit<PoolOptions>().pool_cached_limit_bytes =
         settings.cached_limit_bytes;
     chain_ = TestChain();
     place_ = std::make_unique<TestPlace>(options);

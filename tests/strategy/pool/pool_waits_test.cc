@@ -22,8 +22,8 @@ class PoolWaitsTest : public ::testing::Test {
     options.strategy = "pool";
     options.kind = PlaceKind::kDevice;
     options.progress = "lazy";
-    options.strategy_options.pool_size_limit = 2;
-    options.strategy_options.pool_auto_resize = false;
+    options.strategy_options.Edit<PoolOptions>().pool_size_limit = 2;
+    options.strategy_options.Edit<PoolOptions>().pool_auto_resize = false;
     return options;
   }
   AllocationPtr Get(std::size_t bytes) { return chain_->Allocate(bytes); }
@@ -79,9 +79,10 @@ class PoolCaptureTest : public ::testing::Test {
            std::uint64_t cached_limit_bytes = 0) {
     TestPlaceOptions options;
     options.strategy = "pool";
-    options.strategy_options.pool_size_limit = size_limit;
-    options.strategy_options.pool_auto_resize = auto_resize;
-    options.strategy_options.pool_cached_limit_bytes = cached_limit_bytes;
+    options.strategy_options.Edit<PoolOptions>().pool_size_limit = size_limit;
+    options.strategy_options.Edit<PoolOptions>().pool_auto_resize = auto_resize;
+    options.strategy_options.Edit<PoolOptions>().pool_cached_limit_bytes =
+        cached_limit_bytes;
     place_ = std::make_unique<TestPlace>(options);
     chain_ = place_->AddChain();
     // Below the view, which would defer frees.

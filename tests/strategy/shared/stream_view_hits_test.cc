@@ -250,7 +250,7 @@ TEST_P(StreamViewThreadsTest, HitsAndOtherStreamsShareTheStrategy) {
   constexpr int kRounds = 200;
   constexpr std::size_t kBytes = 4096;
   StrategyOptions options;
-  options.auto_growth_chunk_size_in_mb = 8;
+  options.Edit<AutoGrowthOptions>().auto_growth_chunk_size_in_mb = 8;
   PoolPlace place;
   StrategySource source(GetParam(), place.pool(), options, place.frees());
   const std::shared_ptr<Allocator> a = source.For(place.NewChainStream());

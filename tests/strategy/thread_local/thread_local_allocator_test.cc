@@ -26,8 +26,8 @@ namespace {
 
 StrategyOptions Chunks(std::uint64_t mebibytes) {
   StrategyOptions options;
-  options.initial_gpu_memory_in_mb = mebibytes;
-  options.reallocate_gpu_memory_in_mb = mebibytes;
+  options.Edit<BuddyOptions>().initial_gpu_memory_in_mb = mebibytes;
+  options.Edit<BuddyOptions>().reallocate_gpu_memory_in_mb = mebibytes;
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/strategy/virtual_memory/options.h"
 #include "strata/tests/strategy/virtual_memory/vmm_fixture.h"
 
 namespace strata {
@@ -200,7 +201,7 @@ TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {
 }
 
 TEST_F(VirtualMemoryTest, WithoutAliasesNothingIsMappedTwice) {
-  options_.strategy_options.vmm_alias = false;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_alias = false;
   options_.progress = "manual";
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
@@ -210,7 +211,7 @@ TEST_F(VirtualMemoryTest, WithoutAliasesNothingIsMappedTwice) {
 }
 
 TEST_F(VirtualMemoryTest, WithoutAliasesAMoveWaitsForTheStream) {
-  options_.strategy_options.vmm_alias = false;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_alias = false;
   options_.progress = "manual";
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
@@ -347,7 +348,8 @@ TEST_F(VirtualMemoryTest, ReleaseGivesBackEveryFreeHandle) {
 }
 
 TEST_F(VirtualMemoryTest, BeyondTheAddressesChunksServe) {
-  options_.strategy_options.vmm_reserve_bytes = 12 * kMiB;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_reserve_bytes =
+      12 * kMiB;
   Build();
   const AllocationPtr mapped = a_->Allocate(4 * kMiB);
   EXPECT_EQ(Calls(DeviceCall::kMemAlloc), 0U);

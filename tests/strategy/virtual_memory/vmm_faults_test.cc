@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "strata/platform/calls/device_call.h"
+#include "strata/strategy/virtual_memory/options.h"
 #include "strata/tests/strategy/virtual_memory/vmm_fixture.h"
 
 namespace strata {
@@ -103,8 +104,10 @@ constexpr GrowthCase kMovesBesideSharedPages{"MovesBesideSharedPages",
 class VmmFaultsTest : public VmmFixture {
  protected:
   void Start(const GrowthCase& growth, bool may_alias) {
-    options_.strategy_options.vmm_alias = may_alias;
-    options_.strategy_options.vmm_remap = growth.remap;
+    options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_alias =
+        may_alias;
+    options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_remap =
+        growth.remap;
     options_.memory_bytes = growth.memory_bytes;
     options_.limit_bytes = growth.limit_bytes;
     Build();

@@ -12,7 +12,7 @@ namespace strata {
 namespace {
 
 TEST(VmmPolicyTest, HandlesShrinkWithTheRoom) {
-  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy policy{VirtualMemoryOptions()};
   EXPECT_EQ(policy.HandleBytes(Gibibytes(80), 0), Mebibytes(64));
   EXPECT_EQ(policy.HandleBytes(Gibibytes(72), 0), Mebibytes(64));
   EXPECT_EQ(policy.HandleBytes(Gibibytes(36), 0), Mebibytes(16));
@@ -21,14 +21,14 @@ TEST(VmmPolicyTest, HandlesShrinkWithTheRoom) {
 }
 
 TEST(VmmPolicyTest, LargeGrowthsNeedFewHandlesWithoutRoom) {
-  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy policy{VirtualMemoryOptions()};
   EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(2)), Mebibytes(2));
   EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(6)), Mebibytes(6));
   EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(99)), Mebibytes(64));
 }
 
 TEST(VmmPolicyTest, TheOptionBoundsHandles) {
-  StrategyOptions options;
+  VirtualMemoryOptions options;
   options.vmm_handle_max_bytes = Mebibytes(9);
   EXPECT_EQ(VmmPolicy(options).HandleBytes(Gibibytes(80), Gibibytes(64)),
             Mebibytes(8));
@@ -60,21 +60,21 @@ TEST(VmmPolicyTest, RangesDouble) {
 VmmPolicy::Held Used(std::size_t bytes) { return {bytes, bytes}; }
 
 TEST(VmmPolicyTest, LazyNeverPrefersFreeHandles) {
-  StrategyOptions options;
+  VirtualMemoryOptions options;
   options.vmm_remap = "lazy";
   const VmmPolicy policy(options);
   EXPECT_FALSE(policy.PrefersFree(1, Gibibytes(80), Used(0), 0));
 }
 
 TEST(VmmPolicyTest, TightAlwaysPrefersFreeHandles) {
-  StrategyOptions options;
+  VirtualMemoryOptions options;
   options.vmm_remap = "tight";
   const VmmPolicy policy(options);
   EXPECT_TRUE(policy.PrefersFree(1, 0, Used(Gibibytes(80)), Gibibytes(1)));
 }
 
 TEST(VmmPolicyTest, TheDialCreatesForCredit) {
-  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy policy{VirtualMemoryOptions()};
   EXPECT_EQ(policy.CreditFor(Mebibytes(8)), Mebibytes(2));
   EXPECT_TRUE(policy.PrefersFree(Mebibytes(4), Gibibytes(70),
                                  Used(Gibibytes(10)), Mebibytes(2)));
@@ -86,7 +86,7 @@ TEST(VmmPolicyTest, TheDialCreatesForCredit) {
 }
 
 TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
-  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy policy{VirtualMemoryOptions()};
   const VmmPolicy::Held few = {Gibibytes(17) - Mebibytes(2), Gibibytes(16)};
   const VmmPolicy::Held ample = {Gibibytes(17) + 1, Gibibytes(16)};
   EXPECT_EQ(VmmPolicy::PriceOf(Mebibytes(2), few), Mebibytes(2));
@@ -101,7 +101,7 @@ TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
 }
 
 TEST(VmmPolicyTest, AStreamThatMovesOnWithoutANewPeakCreates) {
-  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy policy{VirtualMemoryOptions()};
   const auto moves = [&](std::size_t moved_bytes, std::size_t moves) {
     return policy.PrefersFree(
         Mebibytes(2), Gibibytes(60),
@@ -126,7 +126,7 @@ TEST(VmmPolicyTest, AStreamLendsUntilItHasCreatedATwelfthMeanwhile) {
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {
-  const auto message = [](const StrategyOptions& options) {
+  const auto message = [](const VirtualMemoryOptions& options) {
     try {
       const VmmPolicy policy(options);
     } catch (const std::invalid_argument& error) {
@@ -135,12 +135,12 @@ TEST(VmmPolicyTest, WrongOptionsAreNamed) {
     return std::string();
   };
   for (const char* dial : {"", "0", "-1", "often", "4x"}) {
-    StrategyOptions options;
+    VirtualMemoryOptions options;
     options.vmm_remap = dial;
     EXPECT_NE(message(options).find("strata_vmm_remap"), std::string::npos)
         << dial;
   }
-  StrategyOptions options;
+  VirtualMemoryOptions options;
   options.vmm_handle_max_bytes = Mebibytes(2) - 1;
   EXPECT_NE(message(options).find("strata_vmm_handle_max"), std::string::npos);
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/strategy/auto_growth/options.h"
+#include "strata/strategy/virtual_memory/options.h"
 #include "strata/tests/strategy/virtual_memory/vmm_fixture.h"
 
 namespace strata {
@@ -26,7 +28,7 @@ class VmmRoomTest : public VmmFixture {
 
 TEST_F(VmmRoomTest, ARefusedCreateFallsBackToFreeHandles) {
   options_.memory_bytes = 256 * kMiB;
-  options_.strategy_options.vmm_remap = "lazy";
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_remap = "lazy";
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(a_, 8 * kMiB, 6);
   // The device reports room, and then another process allocates it.
@@ -104,7 +106,8 @@ TEST_F(VmmRoomTest, TheDeviceIsAskedAgainAfterARelease) {
 
 TEST_F(VmmRoomTest, ASmallerRangeServesWhereADoubledOneIsRefused) {
   // The first range takes 10 MiB; the next one would take 20.
-  options_.strategy_options.vmm_reserve_bytes = 18 * kMiB;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_reserve_bytes =
+      18 * kMiB;
   Build();
   const AllocationPtr first = a_->Allocate(6 * kMiB);
   const AllocationPtr second = a_->Allocate(4 * kMiB);
@@ -113,7 +116,8 @@ TEST_F(VmmRoomTest, ASmallerRangeServesWhereADoubledOneIsRefused) {
 }
 
 TEST_F(VmmRoomTest, WithoutAddressesOtherStreamsGiveMemory) {
-  options_.strategy_options.vmm_reserve_bytes = (16 + 8 + 16 + 32 + 64) * kMiB;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_reserve_bytes =
+      (16 + 8 + 16 + 32 + 64) * kMiB;
   Build();
   b_ = place_->AddChain();
   // Stream A has a hole of 12 MiB, and no addresses behind it.
@@ -130,8 +134,10 @@ TEST_F(VmmRoomTest, WithoutAddressesOtherStreamsGiveMemory) {
 
 TEST_F(VmmRoomTest, AChunkReplacesAnIdleChunkAndFreeHandles) {
   options_.memory_bytes = 32 * kMiB;
-  options_.strategy_options.vmm_reserve_bytes = 8 * kMiB;
-  options_.strategy_options.auto_growth_give_back_limit = 0;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_reserve_bytes =
+      8 * kMiB;
+  options_.strategy_options.Edit<AutoGrowthOptions>()
+      .auto_growth_give_back_limit = 0;
   Build();
   AllocationPtr mapped = a_->Allocate(4 * kMiB);
   AllocationPtr chunk = a_->Allocate(20 * kMiB);

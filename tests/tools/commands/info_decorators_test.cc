@@ -45,6 +45,8 @@ TEST(InfoCommandDeathTest, ShowsRegisteredDecorators) {
               "      Most allocations.");
   EXPECT_EXIT(PrintInfo("--format=json"), ::testing::ExitedWithCode(0),
               "\"registered_decorators\".*\"position\": *\"below stat\"");
+  EXPECT_EXIT(PrintInfo("--format=flags"), ::testing::ExitedWithCode(0),
+              "`--quota_most_live` . uint64 . `7` . Most allocations.");
 }
 
 }  // namespace

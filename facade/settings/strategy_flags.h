@@ -1,0 +1,46 @@
+#ifndef STRATA_FACADE_SETTINGS_STRATEGY_FLAGS_H_
+#define STRATA_FACADE_SETTINGS_STRATEGY_FLAGS_H_
+
+#include "strata/allocation/option_values.h"
+#include "strata/strategy/auto_growth/options.h"
+#include "strata/strategy/bfc/bfc_flags.h"
+#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/buddy/options.h"
+#include "strata/strategy/cuda_malloc_async/options.h"
+#include "strata/strategy/pool/options.h"
+#include "strata/strategy/strategy_options.h"
+#include "strata/strategy/virtual_memory/options.h"
+
+namespace strata {
+
+// The options at a place of the host: those that are about devices have their
+// defaults. A strategy with such options has a function of its own.
+template <class Own>
+Own OnHost(const Own& options) {
+  return options;
+}
+
+// The fields of all strategies' options in one object.
+template <class... Own>
+struct JoinedOptions : Own... {
+  // Options of registered strategies that flags set.
+  OptionTexts own_texts;
+
+  // The options as a strategy receives them, on a device or on the host.
+  StrategyOptions ByType(bool is_on_host = false) const {
+    StrategyOptions options;
+    ((options.Edit<Own>() = is_on_host ? OnHost(static_cast<const Own&>(*this))
+                                       : static_cast<const Own&>(*this)),
+     ...);
+    options.own_texts = own_texts;
+    return options;
+  }
+};
+
+using StrategyFlags =
+    JoinedOptions<FrontCacheOptions, AutoGrowthOptions, VirtualMemoryOptions,
+                  CudaMallocAsyncOptions, BfcFlags, BuddyOptions, PoolOptions>;
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_SETTINGS_STRATEGY_FLAGS_H_

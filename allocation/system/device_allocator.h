@@ -11,27 +11,47 @@
 
 namespace strata {
 
-// A Device as an Allocator: one MemAlloc and one MemFree per request.
+// Base of the system allocators whose memory comes from a Device: one call of
+// the device per request, and one per free.
+//
+// Lifetime: keeps the platform alive.
+class DeviceCallAllocator : public SystemAllocator {
+ protected:
+  // The device is the one of `place`. With `gate`, device calls do not disturb
+  // a capture that is announced there.
+  DeviceCallAllocator(Place place, std::shared_ptr<Platform> platform,
+                      std::shared_ptr<const CaptureGate> gate);
+
+  Device& device() const { return device_; }
+
+  // The device's calls.
+  virtual Status Call(std::size_t bytes, void** data) noexcept = 0;
+  virtual Status CallFree(void* data) noexcept;
+  // Describes a refused request.
+  virtual void Explain(Status status, Failure& failure) noexcept;
+
+ private:
+  void* Obtain(const Request& request, Failure& failure) noexcept final;
+  Status Return(void* data, std::size_t bytes) noexcept final;
+
+  std::shared_ptr<Platform> platform_;
+  Device& device_;
+  std::shared_ptr<const CaptureGate> gate_;  // null: none
+};
+
+// Device memory, from MemAlloc.
 //
 // Model: a failure contains the free bytes that the device reports.
-// Lifetime: keeps the platform alive.
-class DeviceAllocator final : public SystemAllocator {
+class DeviceAllocator final : public DeviceCallAllocator {
  public:
-  // `device` is an ordinal of `platform`. With `gate`, device calls do not
-  // disturb a capture that is announced there.
+  // `device` is an ordinal of `platform`.
   DeviceAllocator(std::shared_ptr<Platform> platform, int device,
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "device"; }
 
- protected:
-  void* Obtain(const Request& request, Failure& failure) noexcept override;
-  Status Return(void* data, std::size_t bytes) noexcept override;
-
  private:
-  std::shared_ptr<Platform> platform_;
-  Device& device_;
-  std::shared_ptr<const CaptureGate> gate_;  // null: none
+  Status Call(std::size_t bytes, void** data) noexcept override;
 };
 
 // Sets reason, status and memory numbers of `failure` for a device call that

@@ -4,36 +4,25 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/streams/capture_gate.h"
-#include "strata/allocation/system/system_allocator.h"
-#include "strata/platform/device.h"
-#include "strata/platform/platform.h"
+#include "strata/allocation/system/device_allocator.h"
 
 namespace strata {
 
-// The system allocator of page-locked host memory: one MallocHost and one
-// FreeHost per request.
-//
-// Errors: std::invalid_argument from the constructor if the device has no such
-//   memory.
-// Lifetime: keeps the platform alive.
-class PinnedAllocator final : public SystemAllocator {
+// Page-locked host memory, from MallocHost.
+class PinnedAllocator final : public DeviceCallAllocator {
  public:
-  // `device` is an ordinal of `platform`. With `gate`, device calls do not
-  // disturb a capture that is announced there.
+  // `device` is an ordinal of `platform`.
+  //
+  // Errors: std::invalid_argument if the device has no such memory.
   PinnedAllocator(std::shared_ptr<Platform> platform, int device,
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "pinned"; }
 
- protected:
-  void* Obtain(const Request& request, Failure& failure) noexcept override;
-  Status Return(void* data, std::size_t bytes) noexcept override;
-
  private:
-  std::shared_ptr<Platform> platform_;
-  Device& device_;
-  std::shared_ptr<const CaptureGate> gate_;  // null: none
+  Status Call(std::size_t bytes, void** data) noexcept override;
+  Status CallFree(void* data) noexcept override;
+  void Explain(Status status, Failure& failure) noexcept override;
 };
 
 }  // namespace strata

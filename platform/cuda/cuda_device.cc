@@ -88,9 +88,7 @@ void CudaDevice::Enter(DeviceCall call) {
 
 Status CudaDevice::MemGetInfo(std::size_t* free_bytes,
                               std::size_t* total_bytes) {
-  CallRecord call;
-  call.call = DeviceCall::kMemGetInfo;
-  return Run(call, [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kMemGetInfo), [&](CallRecord*) {
     if (free_bytes == nullptr || total_bytes == nullptr) {
       return Status::kInvalidValue;
     }
@@ -105,16 +103,13 @@ Status CudaDevice::MemGetInfo(std::size_t* free_bytes,
 }
 
 Status CudaDevice::Synchronize() {
-  CallRecord call;
-  call.call = DeviceCall::kSynchronize;
-  return Run(call,
+  return Run(RecordOf(DeviceCall::kSynchronize),
              [&](CallRecord*) { return ToStatus(driver_.CtxSynchronize()); });
 }
 
 Status CudaDevice::EnablePeerAccess(int peer) {
-  CallRecord call;
-  call.call = DeviceCall::kEnablePeerAccess;
-  call.value = static_cast<std::uint64_t>(peer);
+  const CallRecord call = RecordOf(DeviceCall::kEnablePeerAccess, 0, 0,
+                                   static_cast<std::uint64_t>(peer));
   return Run(call, [&](CallRecord*) {
     if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
       return Status::kInvalidDevice;
@@ -127,9 +122,8 @@ Status CudaDevice::EnablePeerAccess(int peer) {
 }
 
 Status CudaDevice::CanAccessPeer(int peer, bool* can) {
-  CallRecord call;
-  call.call = DeviceCall::kCanAccessPeer;
-  call.value = static_cast<std::uint64_t>(peer);
+  const CallRecord call = RecordOf(DeviceCall::kCanAccessPeer, 0, 0,
+                                   static_cast<std::uint64_t>(peer));
   return Run(call, [&](CallRecord*) {
     if (can == nullptr) return Status::kInvalidValue;
     if (peer < 0 || peer >= platform_->device_count()) {

@@ -8,10 +8,7 @@ namespace {
 
 // `value` is the capture mode, or 1 if dependencies are replaced.
 CallRecord CallAbout(DeviceCall device_call, std::uint64_t value = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.value = value;
-  return call;
+  return RecordOf(device_call, 0, 0, value);
 }
 
 CUstreamCaptureMode ToCuda(CaptureMode mode) {

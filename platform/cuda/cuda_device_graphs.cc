@@ -10,11 +10,7 @@ namespace {
 template <class Tag>
 CallRecord CallAboutGraph(DeviceCall device_call, Handle<Tag> handle,
                           std::uint64_t value = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ToNumber(handle);
-  call.value = value;
-  return call;
+  return RecordOf(device_call, ToNumber(handle), 0, value);
 }
 
 }  // namespace

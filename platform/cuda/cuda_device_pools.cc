@@ -9,12 +9,7 @@ namespace {
 // `bytes` and `value` as in call_trace.h.
 CallRecord CallAbout(DeviceCall device_call, MemPool pool,
                      std::size_t bytes = 0, std::uint64_t value = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ToNumber(pool);
-  call.bytes = bytes;
-  call.value = value;
-  return call;
+  return RecordOf(device_call, ToNumber(pool), bytes, value);
 }
 
 CUmemPool_attribute ToCuda(PoolAttribute attribute) {

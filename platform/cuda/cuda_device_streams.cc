@@ -19,11 +19,7 @@ constexpr unsigned kThreadBits = 40;
 // `value` of a call about an event: the flags of the event.
 CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
                           unsigned flags = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ToNumber(event);
-  call.value = flags;
-  return call;
+  return RecordOf(device_call, ToNumber(event), 0, flags);
 }
 
 }  // namespace
@@ -84,9 +80,8 @@ Stream CudaDevice::PerThreadStream() {
 }
 
 Status CudaDevice::WrapStream(void* handle, Stream* stream) {
-  CallRecord call;
-  call.call = DeviceCall::kWrapStream;
-  call.ptr = reinterpret_cast<std::uintptr_t>(handle);
+  const CallRecord call = RecordOf(DeviceCall::kWrapStream,
+                                   reinterpret_cast<std::uintptr_t>(handle));
   return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr) return Status::kInvalidValue;
     if (handle == nullptr || handle == CU_STREAM_LEGACY) {

@@ -246,6 +246,10 @@ TEST(SimRuntimeLaunchTest, TheVariantDecidesWhatTheNullStreamIs) {
                   g_kernel_stub, 1, 32, nullptr, 0, nullptr),
               cudaSuccess);
     EXPECT_EQ(query(cudaStreamLegacy), cudaErrorNotReady);
+    // Also in a function that only forwards to the driver.
+    EXPECT_EQ(query(nullptr), cudaErrorNotReady);
+    EXPECT_EQ(STRATA_RUNTIME_VARIANT(runtime, cudaStreamQuery, ptsz)(nullptr),
+              cudaSuccess);
   });
 }
 

@@ -68,9 +68,7 @@ SimDevice::~SimDevice() = default;
 
 Status SimDevice::MemGetInfo(std::size_t* free_bytes,
                              std::size_t* total_bytes) {
-  CallRecord call;
-  call.call = DeviceCall::kMemGetInfo;
-  return Run(call, [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kMemGetInfo), [&](CallRecord*) {
     if (free_bytes == nullptr || total_bytes == nullptr) {
       return Status::kInvalidValue;
     }
@@ -83,9 +81,7 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
 }
 
 Status SimDevice::Synchronize() {
-  CallRecord call;
-  call.call = DeviceCall::kSynchronize;
-  return Run(call, [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kSynchronize), [&](CallRecord*) {
     SimLock lock(mutex_);
     scheduler_.AwaitDevice(ordinal_, &lock);
     pools_.OnSynchronize(scheduler_, [this](const StreamPoint& point) {
@@ -96,9 +92,8 @@ Status SimDevice::Synchronize() {
 }
 
 Status SimDevice::EnablePeerAccess(int peer) {
-  CallRecord call;
-  call.call = DeviceCall::kEnablePeerAccess;
-  call.value = static_cast<std::uint64_t>(peer);
+  const CallRecord call = RecordOf(DeviceCall::kEnablePeerAccess, 0, 0,
+                                   static_cast<std::uint64_t>(peer));
   return Run(call, [&](CallRecord*) {
     if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
       return Status::kInvalidDevice;
@@ -110,9 +105,8 @@ Status SimDevice::EnablePeerAccess(int peer) {
 }
 
 Status SimDevice::CanAccessPeer(int peer, bool* can) {
-  CallRecord call;
-  call.call = DeviceCall::kCanAccessPeer;
-  call.value = static_cast<std::uint64_t>(peer);
+  const CallRecord call = RecordOf(DeviceCall::kCanAccessPeer, 0, 0,
+                                   static_cast<std::uint64_t>(peer));
   return Run(call, [&](CallRecord*) {
     if (can == nullptr) return Status::kInvalidValue;
     if (peer < 0 || peer >= platform_->device_count()) {

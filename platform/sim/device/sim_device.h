@@ -65,141 +65,43 @@ class SimDevice final : public Device {
   int ordinal() const override { return ordinal_; }
   const Caps& caps() const override { return caps_; }
 
-  Status MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) override;
-  Status Synchronize() override;
-
-  Status StreamCreate(Stream* stream, unsigned flags) override;
-  Status StreamDestroy(Stream stream) override;
   Stream LegacyStream() override;
   Stream PerThreadStream() override;
-  Status WrapStream(void* handle, Stream* stream) override;
-  Status StreamSynchronize(Stream stream) override;
-  Status StreamQuery(Stream stream) override;
-  Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
-  // `function` runs in any thread that calls the platform. So a calling thread
-  // must not hold a lock that `function` acquires. While calls are checked for
-  // hazards, other threads' calls wait for it.
-  Status LaunchHostFunc(Stream stream, HostFunction function,
-                        void* argument) override;
+  // The rules of single calls, beside those of device.h:
+  // - LaunchHostFunc: the function runs in any thread that calls the platform.
+  //   So a calling thread must not hold a lock that the function acquires.
+  //   While calls are checked for hazards, other threads' calls wait for it.
+  // - MemAlloc and MallocFromPoolAsync of 0 bytes: kSuccess and a null address.
+  // - MemFree: the start of an allocation of this device, managed memory, or 0.
+  // - MemcpyAsync: each end is memory that AddressSpace allows, or pageable
+  //   host memory; any other range is kInvalidValue. Pageable sources are read
+  //   at the call (kMemoryAllocation if the host has no memory to store them).
+  //   A copy to pageable memory is complete when the call returns. Bytes that
+  //   are not stored read as zeros.
+  // - Virtual memory: all devices of a platform share addresses and memory.
+  //   Granularities are kFrameBytes.
+  // - ExportMemory: the caller closes the descriptor. The descriptor is valid
+  //   within the process; if the device stores bytes, in every process of the
+  //   machine.
+  // - Pools: each call accepts pools and streams of any device of the platform.
+  //   PoolCreate creates the pool on the device in the properties. FreeAsync
+  //   accepts the start of pool memory or of a MemAlloc.
+  // - Capture: a call that a capture refuses, or that ends a capture without a
+  //   graph, has no other effect.
+  // - Graphs: handles are valid on any device of the platform. GraphMemTrim and
+  //   GraphMemAttribute count bytes of whole frames.
+  // - UserObjectCreate: the destructor runs in a thread that makes a later
+  // call.
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+  Status method parameters override;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
 
-  Status EventCreate(Event* event, unsigned flags) override;
-  Status EventDestroy(Event event) override;
-  Status EventRecord(Event event, Stream stream, unsigned flags) override;
-  Status EventQuery(Event event) override;
-  Status EventSynchronize(Event event) override;
-
-  // 0 bytes: kSuccess and a null address.
-  Status MemAlloc(DevicePtr* ptr, std::size_t bytes) override;
-  // `ptr` is the start of an allocation of this device, managed memory, or 0.
-  Status MemFree(DevicePtr ptr) override;
-  Status MallocHost(void** ptr, std::size_t bytes, unsigned flags) override;
-  Status FreeHost(void* ptr) override;
-  Status HostRegister(void* ptr, std::size_t bytes, unsigned flags) override;
-  Status HostUnregister(void* ptr) override;
-  Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
-                       unsigned flags) override;
-  // Each end is memory that AddressSpace allows, or pageable host memory; any
-  // other range is kInvalidValue. Pageable sources are read at the call
-  // (kMemoryAllocation if the host has no memory to store them). A copy to
-  // pageable memory is complete when the call returns. Bytes that are not
-  // stored read as zeros.
-  Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
-                     Stream stream) override;
   // As MemcpyAsync above. If the copy reads device or managed memory into the
   // host, `reads` counts it when it runs, also at each launch of a graph.
   // `reads` outlives the device, or is null.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream, ReadCounter* reads);
-  Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
-                     Stream stream) override;
-  Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
-  Status EnablePeerAccess(int peer) override;
-  Status CanAccessPeer(int peer, bool* can) override;
-
-  // Virtual memory: all devices of a platform share addresses and memory.
-  // Granularities are kFrameBytes.
-  Status Granularity(const MemProperties& properties, bool recommended,
-                     std::size_t* bytes) override;
-  Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
-                      DevicePtr hint) override;
-  Status FreeRange(DevicePtr ptr, std::size_t bytes) override;
-  Status CreateMemory(MemHandle* handle, std::size_t bytes,
-                      const MemProperties& properties) override;
-  Status ReleaseMemory(MemHandle handle) override;
-  Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
-                  MemHandle handle) override;
-  Status UnmapRange(DevicePtr ptr, std::size_t bytes) override;
-  Status SetAccess(DevicePtr ptr, std::size_t bytes,
-                   const AccessDescriptor* access, std::size_t count) override;
-  Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
-  // The caller closes the descriptor. The descriptor is valid within the
-  // process; if the device stores bytes, in every process of the machine.
-  Status ExportMemory(MemHandle handle, ShareType type,
-                      Shareable* shareable) override;
-  Status ImportMemory(MemHandle* handle, ShareType type,
-                      const Shareable& shareable) override;
-  Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
-  // Pools (sim_device_pools.cc). Each call accepts pools and streams of any
-  // device of the platform.
-  Status DefaultMemPool(MemPool* pool) override;
-  // Creates the pool on the device in the properties.
-  Status PoolCreate(MemPool* pool, const MemProperties& properties,
-                    std::size_t max_bytes) override;
-  Status PoolDestroy(MemPool pool) override;
-  Status PoolTrimTo(MemPool pool, std::size_t keep_bytes) override;
-  Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
-                          std::uint64_t value) override;
-  Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
-                          std::uint64_t* value) override;
-  Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
-                       std::size_t count) override;
-  // 0 bytes: kSuccess and a null address.
-  Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
-                             Stream stream) override;
-  // `ptr` is the start of pool memory or of a MemAlloc.
-  Status FreeAsync(DevicePtr ptr, Stream stream) override;
-  Status PoolExport(MemPool pool, ShareType type,
-                    Shareable* shareable) override;
-  Status PoolImport(MemPool* pool, ShareType type,
-                    const Shareable& shareable) override;
-
-  // Capture (sim_device_capture.cc). A call that a capture refuses, or that
-  // ends a capture without a graph, has no other effect.
-  Status StreamBeginCapture(Stream stream, CaptureMode mode) override;
-  Status StreamBeginCaptureToGraph(Stream stream, Graph graph,
-                                   const GraphNode* dependencies,
-                                   std::size_t count,
-                                   CaptureMode mode) override;
-  Status StreamEndCapture(Stream stream, Graph* graph) override;
-  Status StreamIsCapturing(Stream stream, CaptureStatus* status) override;
-  Status StreamCaptureInfo(Stream stream, CaptureInfo* info) override;
-  Status StreamUpdateCaptureDependencies(Stream stream,
-                                         const GraphNode* dependencies,
-                                         std::size_t count,
-                                         bool replace) override;
-  Status ThreadExchangeCaptureMode(CaptureMode* mode) override;
-
-  // Graphs (sim_device_graphs.cc). Handles are valid on any device of the
-  // platform.
-  Status GraphCreate(Graph* graph) override;
-  Status GraphDestroy(Graph graph) override;
-  Status GraphNodePredecessors(GraphNode node,
-                               std::vector<GraphNode>* predecessors) override;
-  Status GraphInstantiate(GraphExec* exec, Graph graph,
-                          unsigned flags) override;
-  Status GraphExecDestroy(GraphExec exec) override;
-  Status GraphLaunch(GraphExec exec, Stream stream) override;
-  Status GraphExecUpdate(GraphExec exec, Graph graph) override;
-  // In bytes, of whole frames.
-  Status GraphMemTrim() override;
-  Status GraphMemAttribute(GraphMemAttributeKind kind,
-                           std::uint64_t* value) override;
-  // `destroy` runs in a thread that makes a later call.
-  Status UserObjectCreate(UserObject* object, void* pointer,
-                          HostFunction destroy) override;
-  Status GraphRetainUserObject(Graph graph, UserObject object,
-                               bool move) override;
-  Status UserObjectRelease(UserObject object) override;
 
   // Modelled time between the ends of the work before two records. Unless
   // progress is timed, the result is the time of the calls between, and of the

@@ -16,12 +16,8 @@ constexpr unsigned kKnownRegisterFlags = 1 | 2 | 4 | 8;
 
 CallRecord CallAbout(DeviceCall device_call, const void* ptr, std::size_t bytes,
                      unsigned flags) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = reinterpret_cast<std::uintptr_t>(ptr);
-  call.bytes = bytes;
-  call.value = flags;
-  return call;
+  return RecordOf(device_call, reinterpret_cast<std::uintptr_t>(ptr), bytes,
+                  flags);
 }
 
 }  // namespace

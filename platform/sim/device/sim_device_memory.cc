@@ -16,9 +16,7 @@ void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
 }  // namespace
 
 Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
-  CallRecord call;
-  call.call = DeviceCall::kMemAlloc;
-  call.bytes = bytes;
+  const CallRecord call = RecordOf(DeviceCall::kMemAlloc, 0, bytes);
   std::size_t frame_bytes = 0;
   return Run(
       call,
@@ -47,9 +45,7 @@ Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
 }
 
 Status SimDevice::MemFree(DevicePtr ptr) {
-  CallRecord call;
-  call.call = DeviceCall::kMemFree;
-  call.ptr = ptr;
+  const CallRecord call = RecordOf(DeviceCall::kMemFree, ptr);
   return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
     SimLock lock(mutex_);
@@ -70,9 +66,7 @@ Status SimDevice::MemFree(DevicePtr ptr) {
 }
 
 Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
-  CallRecord call;
-  call.call = DeviceCall::kPointerAttributes;
-  call.ptr = ptr;
+  const CallRecord call = RecordOf(DeviceCall::kPointerAttributes, ptr);
   return Run(call, [&](CallRecord*) {
     if (info == nullptr) return Status::kInvalidValue;
     std::lock_guard lock(mutex_);

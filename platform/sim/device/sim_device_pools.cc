@@ -10,10 +10,7 @@ namespace strata {
 namespace {
 
 CallRecord CallOn(DeviceCall device_call, MemPool pool) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = reinterpret_cast<std::uintptr_t>(pool.value);
-  return call;
+  return RecordOf(device_call, reinterpret_cast<std::uintptr_t>(pool.value));
 }
 
 bool Known(Access access) {
@@ -162,10 +159,8 @@ void SimDevice::SubmitMark(const Stream& stream, PoolTable* pools,
 
 Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
                                       MemPool pool, Stream stream) {
-  CallRecord call;
-  call.call = DeviceCall::kMallocFromPoolAsync;
-  call.bytes = bytes;
-  call.value = reinterpret_cast<std::uintptr_t>(pool.value);
+  CallRecord call = RecordOf(DeviceCall::kMallocFromPoolAsync, 0, bytes,
+                             reinterpret_cast<std::uintptr_t>(pool.value));
   call.stream_uid = stream.uid;
   std::size_t new_bytes = 0;  // memory that is already reserved costs no frames
   return Run(
@@ -201,9 +196,7 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
 }
 
 Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
-  CallRecord call;
-  call.call = DeviceCall::kFreeAsync;
-  call.ptr = ptr;
+  CallRecord call = RecordOf(DeviceCall::kFreeAsync, ptr);
   call.stream_uid = stream.uid;
   return Run(
       call,

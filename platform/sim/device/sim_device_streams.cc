@@ -22,10 +22,7 @@ struct LastPerThread {
 thread_local constinit LastPerThread t_last_per_thread;
 
 CallRecord CallOn(DeviceCall device_call, Event event) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
-  return call;
+  return RecordOf(device_call, reinterpret_cast<std::uintptr_t>(event.value));
 }
 
 bool ValidEventFlags(unsigned flags) {
@@ -37,9 +34,7 @@ bool ValidEventFlags(unsigned flags) {
 }  // namespace
 
 Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
-  CallRecord call;
-  call.call = DeviceCall::kStreamCreate;
-  call.value = flags;
+  const CallRecord call = RecordOf(DeviceCall::kStreamCreate, 0, 0, flags);
   return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) {
       return Status::kInvalidValue;
@@ -96,9 +91,8 @@ Stream SimDevice::PerThreadStream() {
 }
 
 Status SimDevice::WrapStream(void* handle, Stream* stream) {
-  CallRecord call;
-  call.call = DeviceCall::kWrapStream;
-  call.ptr = reinterpret_cast<std::uintptr_t>(handle);
+  const CallRecord call = RecordOf(DeviceCall::kWrapStream,
+                                   reinterpret_cast<std::uintptr_t>(handle));
   return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr) return Status::kInvalidValue;
     if (handle == nullptr || handle == kLegacyStreamHandle) {
@@ -203,9 +197,7 @@ void SimDevice::CallHostFunction(HostFunction function, void* argument,
 }
 
 Status SimDevice::EventCreate(Event* event, unsigned flags) {
-  CallRecord call;
-  call.call = DeviceCall::kEventCreate;
-  call.value = flags;
+  const CallRecord call = RecordOf(DeviceCall::kEventCreate, 0, 0, flags);
   return Run(call, [&](CallRecord* seen) {
     if (event == nullptr || !ValidEventFlags(flags)) {
       return Status::kInvalidValue;

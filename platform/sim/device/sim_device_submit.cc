@@ -43,11 +43,8 @@ Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
 Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
                               std::size_t bytes, Stream stream,
                               ReadCounter* reads) {
-  CallRecord call;
-  call.call = DeviceCall::kMemcpyAsync;
-  call.ptr = target;
-  call.bytes = bytes;
-  call.value = source;
+  const CallRecord call =
+      RecordOf(DeviceCall::kMemcpyAsync, target, bytes, source);
   return Run(stream, call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
@@ -73,11 +70,8 @@ Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
 
 Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
                               Stream stream) {
-  CallRecord call;
-  call.call = DeviceCall::kMemsetAsync;
-  call.ptr = ptr;
-  call.bytes = bytes;
-  call.value = static_cast<unsigned char>(value);
+  const CallRecord call = RecordOf(DeviceCall::kMemsetAsync, ptr, bytes,
+                                   static_cast<unsigned char>(value));
   return Run(stream, call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;

@@ -1,38 +1,8 @@
-// Captures of streams. Handles, numbers and edges are those of the driver.
+// Captures and graphs, where the types of the driver differ.
 
 #include "strata/platform/simdriver/runtime/calls.h"
-#include "strata/platform/simdriver/runtime/edges.h"
 
 namespace strata::simdriver::runtime {
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    StreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), {
-      return WithContext([&] {
-        return cuStreamBeginCapture(StreamOf(null, stream),
-                                    static_cast<CUstreamCaptureMode>(mode));
-      });
-    })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    StreamBeginCaptureToGraph,
-    (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* nodes,
-     const cudaGraphEdgeData* edges, std::size_t count,
-     cudaStreamCaptureMode mode),
-    {
-      return WithContext([&] {
-        return cuStreamBeginCaptureToGraph(
-            StreamOf(null, stream), graph, nodes, ToDriver(edges), count,
-            static_cast<CUstreamCaptureMode>(mode));
-      });
-    })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamEndCapture,
-                                   (cudaStream_t stream, cudaGraph_t* graph), {
-                                     return WithContext([&] {
-                                       return cuStreamEndCapture(
-                                           StreamOf(null, stream), graph);
-                                     });
-                                   })
 
 STRATA_SIM_RUNTIME_STREAM_FUNCTION(
     StreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus* status), {
@@ -67,22 +37,12 @@ STRATA_SIM_RUNTIME_STREAM_FUNCTION(
         *status = static_cast<cudaStreamCaptureStatus>(found);
         if (found != CU_STREAM_CAPTURE_STATUS_ACTIVE) return result;
         if (id != nullptr) *id = found_id;
-        if (edges != nullptr) *edges = FromDriver(found_edges);
+        if (edges != nullptr) {
+          *edges = reinterpret_cast<const cudaGraphEdgeData*>(found_edges);
+        }
         return result;
       });
     })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamUpdateCaptureDependencies,
-                                   (cudaStream_t stream, cudaGraphNode_t* nodes,
-                                    const cudaGraphEdgeData* edges,
-                                    std::size_t count, unsigned flags),
-                                   {
-                                     return WithContext([&] {
-                                       return cuStreamUpdateCaptureDependencies(
-                                           StreamOf(null, stream), nodes,
-                                           ToDriver(edges), count, flags);
-                                     });
-                                   })
 
 cudaError_t ThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return WithDriver([&] {
@@ -92,6 +52,38 @@ cudaError_t ThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
     if (result == CUDA_SUCCESS) {
       *mode = static_cast<cudaStreamCaptureMode>(exchanged);
     }
+    return result;
+  });
+}
+
+STRATA_SIM_RUNTIME_STREAM_FUNCTION(
+    GraphInstantiateWithParams,
+    (cudaGraphExec_t * exec, cudaGraph_t graph,
+     cudaGraphInstantiateParams* params),
+    {
+      return WithContext([&] {
+        if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        CUDA_GRAPH_INSTANTIATE_PARAMS same = {};
+        same.flags = params->flags;
+        same.hUploadStream = StreamOf(null, params->uploadStream);
+        const CUresult result =
+            cuGraphInstantiateWithParams(exec, graph, &same);
+        params->errNode_out = same.hErrNode_out;
+        params->result_out =
+            static_cast<cudaGraphInstantiateResult>(same.result_out);
+        return result;
+      });
+    })
+
+cudaError_t GraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                            cudaGraphExecUpdateResultInfo* info) {
+  return WithContext([&] {
+    if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUgraphExecUpdateResultInfo found = {};
+    const CUresult result = cuGraphExecUpdate(exec, graph, &found);
+    info->result = static_cast<cudaGraphExecUpdateResult>(found.result);
+    info->errorNode = found.errorNode;
+    info->errorFromNode = found.errorFromNode;
     return result;
   });
 }

@@ -51,10 +51,6 @@ cudaError_t DeviceReset() {
   });
 }
 
-cudaError_t DeviceSynchronize() {
-  return WithContext([] { return cuCtxSynchronize(); });
-}
-
 // Chooses device 0, because all devices are equal.
 cudaError_t ChooseDevice(int* device, const cudaDeviceProp* wanted) {
   return WithDriver([&] {
@@ -62,38 +58,6 @@ cudaError_t ChooseDevice(int* device, const cudaDeviceProp* wanted) {
     *device = 0;
     return CUDA_SUCCESS;
   });
-}
-
-// Numbers of the attributes are those of the driver.
-cudaError_t DeviceGetAttribute(int* value, cudaDeviceAttr attribute,
-                               int device) {
-  return WithDriver([&] {
-    return cuDeviceGetAttribute(
-        value, static_cast<CUdevice_attribute>(attribute), device);
-  });
-}
-
-cudaError_t DeviceGetPciBusId(char* text, int length, int device) {
-  return WithDriver([&] { return cuDeviceGetPCIBusId(text, length, device); });
-}
-
-cudaError_t DeviceGetByPciBusId(int* device, const char* text) {
-  return WithDriver([&] { return cuDeviceGetByPCIBusId(device, text); });
-}
-
-cudaError_t DeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return WithContext(
-      [&] { return cuCtxGetStreamPriorityRange(least, greatest); });
-}
-
-cudaError_t DeviceGetLimit(std::size_t* value, cudaLimit limit) {
-  return WithContext(
-      [&] { return cuCtxGetLimit(value, static_cast<CUlimit>(limit)); });
-}
-
-cudaError_t DeviceSetLimit(cudaLimit limit, std::size_t value) {
-  return WithContext(
-      [&] { return cuCtxSetLimit(static_cast<CUlimit>(limit), value); });
 }
 
 // Hints about caches have no effect: the simulated device has no caches.
@@ -125,24 +89,12 @@ cudaError_t SetDeviceFlags(unsigned flags) {
       [&] { return cuDevicePrimaryCtxSetFlags(ThreadDevice(), flags); });
 }
 
-cudaError_t DeviceCanAccessPeer(int* can, int device, int peer) {
-  return WithDriver([&] { return cuDeviceCanAccessPeer(can, device, peer); });
-}
-
 cudaError_t DeviceEnablePeerAccess(int peer, unsigned flags) {
   return WithContext([&] {
     CUcontext context = nullptr;
     const CUresult result = RetainPrimary(peer, &context);
     return result == CUDA_SUCCESS ? cuCtxEnablePeerAccess(context, flags)
                                   : result;
-  });
-}
-
-cudaError_t DeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
-                                  int device, int peer) {
-  return WithDriver([&] {
-    return cuDeviceGetP2PAttribute(
-        value, static_cast<CUdevice_P2PAttribute>(attribute), device, peer);
   });
 }
 

@@ -23,10 +23,17 @@ namespace strata::simdriver::runtime {
   STRATA_SIM_RUNTIME_ENTRY(exported, function)                            \
   decltype(::exported) function##PerThread __asm__(#exported "_" #suffix) \
       STRATA_SIM_RUNTIME_EXPORT;
+#define STRATA_SIM_RUNTIME_FORWARD(exported, count, with, driver) \
+  STRATA_SIM_RUNTIME_ENTRY(exported, exported##Forward)
+#define STRATA_SIM_RUNTIME_STREAM_FORWARD(exported, suffix, count, with, \
+                                          driver)                        \
+  STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, exported##Forward)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "strata/platform/simdriver/runtime/runtime_entries.def"
 #pragma GCC diagnostic pop
+#undef STRATA_SIM_RUNTIME_STREAM_FORWARD
+#undef STRATA_SIM_RUNTIME_FORWARD
 #undef STRATA_SIM_RUNTIME_STREAM_ENTRY
 #undef STRATA_SIM_RUNTIME_ENTRY
 

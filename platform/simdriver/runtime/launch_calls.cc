@@ -1,7 +1,5 @@
 // Launches of kernels, and their attributes.
 
-#include <algorithm>
-
 #include "strata/platform/simdriver/runtime/kernels.h"
 
 namespace strata::simdriver::runtime {

@@ -27,10 +27,6 @@ CUresult MallocDevice(void** ptr, std::size_t bytes) {
 
 }  // namespace
 
-cudaError_t MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  return WithContext([&] { return cuMemGetInfo(free_bytes, total_bytes); });
-}
-
 cudaError_t Malloc(void** ptr, std::size_t bytes) {
   return Allocate(ptr, bytes, [&] { return MallocDevice(ptr, bytes); });
 }
@@ -77,14 +73,6 @@ cudaError_t MallocHost(void** ptr, std::size_t bytes) {
 cudaError_t FreeHost(void* ptr) {
   return WithContext(
       [&] { return ptr == nullptr ? CUDA_SUCCESS : cuMemFreeHost(ptr); });
-}
-
-cudaError_t HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
-  return WithContext([&] { return cuMemHostRegister(ptr, bytes, flags); });
-}
-
-cudaError_t HostUnregister(void* ptr) {
-  return WithContext([&] { return cuMemHostUnregister(ptr); });
 }
 
 cudaError_t HostGetDevicePointer(void** result, void* ptr, unsigned flags) {

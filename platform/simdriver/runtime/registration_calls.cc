@@ -1,7 +1,5 @@
 // Calls of the host code that a compiler makes for kernels.
 
-#include <array>
-
 #include "strata/platform/simdriver/runtime/calls.h"
 #include "strata/platform/simdriver/runtime/kernels.h"
 #include "strata/platform/simdriver/runtime/program_images.h"

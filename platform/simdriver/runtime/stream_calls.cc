@@ -1,4 +1,4 @@
-// Streams, and work of the host in them.
+// Streams, events, and work of the host in streams.
 
 #include <memory>
 
@@ -22,79 +22,19 @@ void CallBack(void* argument) {
 }  // namespace
 
 cudaError_t StreamCreate(cudaStream_t* stream) {
-  return StreamCreateWithFlags(stream, cudaStreamDefault);
+  return WithContext([&] { return cuStreamCreate(stream, CU_STREAM_DEFAULT); });
 }
 
-cudaError_t StreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return WithContext([&] { return cuStreamCreate(stream, flags); });
+cudaError_t EventCreate(cudaEvent_t* event) {
+  return WithContext([&] { return cuEventCreate(event, CU_EVENT_DEFAULT); });
 }
-
-cudaError_t StreamCreateWithPriority(cudaStream_t* stream, unsigned flags,
-                                     int priority) {
-  return WithContext(
-      [&] { return cuStreamCreateWithPriority(stream, flags, priority); });
-}
-
-cudaError_t StreamDestroy(cudaStream_t stream) {
-  return WithContext([&] { return cuStreamDestroy(stream); });
-}
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamQuery, (cudaStream_t stream), {
-  return WithContext([&] { return cuStreamQuery(StreamOf(null, stream)); });
-})
 
 STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamSynchronize, (cudaStream_t stream), {
   return WithContext(
       [&] { return cuStreamSynchronize(StreamOf(null, stream)); });
 })
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    StreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags), {
-      return WithContext([&] {
-        return cuStreamWaitEvent(StreamOf(null, stream), event, flags);
-      });
-    })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    StreamGetId, (cudaStream_t stream, unsigned long long* id),  // NOLINT
-    {
-      return WithContext(
-          [&] { return cuStreamGetId(StreamOf(null, stream), id); });
-    })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamGetFlags,
-                                   (cudaStream_t stream, unsigned* flags), {
-                                     return WithContext([&] {
-                                       return cuStreamGetFlags(
-                                           StreamOf(null, stream), flags);
-                                     });
-                                   })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamGetPriority,
-                                   (cudaStream_t stream, int* priority), {
-                                     return WithContext([&] {
-                                       return cuStreamGetPriority(
-                                           StreamOf(null, stream), priority);
-                                     });
-                                   })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(StreamGetDevice,
-                                   (cudaStream_t stream, int* device), {
-                                     return WithContext([&] {
-                                       return cuStreamGetDevice(
-                                           StreamOf(null, stream), device);
-                                     });
-                                   })
-
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    LaunchHostFunc,
-    (cudaStream_t stream, cudaHostFn_t function, void* argument), {
-      return WithContext([&] {
-        return cuLaunchHostFunc(StreamOf(null, stream), function, argument);
-      });
-    })
-
-// A call during a capture is refused, so each callback is called once.
+// No capture takes one, so that each is called once.
 STRATA_SIM_RUNTIME_STREAM_FUNCTION(
     StreamAddCallback,
     (cudaStream_t stream, cudaStreamCallback_t function, void* argument,

@@ -3,9 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <type_traits>
+
+#include "strata/tests/testing/devices/refusing_device.h"
 
 namespace strata {
 namespace {
+
+template <class... Parameters>
+Status CallWithNothing(Device& device,
+                       Status (Device::*method)(Parameters...)) {
+  return (device.*method)(std::remove_cvref_t<Parameters>()...);
+}
 
 TEST(DeviceCallTest, EveryNameIsReadBack) {
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
@@ -41,6 +50,19 @@ TEST(DeviceCallTest, EventsAreReadBackButAreNoEntryPoints) {
   EXPECT_TRUE(ParseObservedCall("mem_free", &parsed));
   EXPECT_EQ(parsed, DeviceCall::kMemFree);
   EXPECT_TRUE(IsEntryPoint(parsed));
+}
+
+TEST(DeviceCallTest, AnEntryPointThatADeviceLacksIsNotSupportedOrCounted) {
+  RefusingDevice device;
+  std::size_t calls = 0;
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments)              \
+  EXPECT_EQ(CallWithNothing(device, &Device::method), Status::kNotSupported) \
+      << #name;                                                              \
+  EXPECT_EQ(device.CallCount(DeviceCall::k##method), 0U) << #name;           \
+  ++calls;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+  EXPECT_EQ(calls, kDeviceCallCount);
 }
 
 }  // namespace

@@ -52,9 +52,13 @@ void FacadeModel::ExpectExhausted(Place place, const Request& request,
       EXPECT_EQ(
           platform_->device(place.index).MemGetInfo(&free_bytes, &total_bytes),
           Status::kSuccess);
+      // The zone before a guarded block is a multiple of its alignment.
+      const std::size_t zone_bytes =
+          facade_->options().decorators.guard ? request.alignment : 0;
       // The strategy requests a power of two.
       const bool is_pow2 = facade_->options().strategy.pool_rounder == "pow2";
-      EXPECT_GT(AlignUp(is_pow2 ? std::bit_ceil(bytes) : bytes, kFrameBytes),
+      EXPECT_GT(AlignUp(is_pow2 ? std::bit_ceil(bytes) : bytes + zone_bytes,
+                        kFrameBytes),
                 free_bytes)
           << text;
       return;

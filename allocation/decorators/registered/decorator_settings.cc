@@ -1,9 +1,9 @@
 #include "strata/allocation/decorators/registered/decorator_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata {
@@ -13,15 +13,6 @@ std::optional<bool> ParseBool(std::string_view text) {
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
   return std::nullopt;
-}
-
-template <class Number>
-std::optional<Number> ParseNumber(std::string_view text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return number;
 }
 
 // Removes the part of `text` before `separator`, and returns it.

@@ -2,9 +2,10 @@
 
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
+
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
@@ -59,23 +60,18 @@ std::optional<std::uint64_t> ParseBytes(std::string_view text) {
   const std::optional<int> power = UnitPower(unit);
   if (!power) return std::nullopt;
 
-  const char* end = number.data() + number.size();
   if (number.find('.') == std::string_view::npos) {
-    std::uint64_t whole = 0;
-    const auto [stop, error] = std::from_chars(number.data(), end, whole);
-    if (error != std::errc() || stop != end) return std::nullopt;
+    const auto whole = ParseNumber<std::uint64_t>(number);
     const int shift = 10 * *power;
-    if (whole != 0 && (shift >= 64 || whole > (UINT64_MAX >> shift))) {
-      return std::nullopt;
-    }
-    return whole == 0 ? 0 : whole << shift;
+    if (!whole || *whole == 0) return whole;
+    if (shift >= 64 || *whole > (UINT64_MAX >> shift)) return std::nullopt;
+    return *whole << shift;
   }
-  double value = 0;
-  const auto [stop, error] = std::from_chars(number.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  value = std::ldexp(value, 10 * *power);
-  if (!(value < std::ldexp(1.0, 64))) return std::nullopt;
-  return static_cast<std::uint64_t>(value);
+  const auto value = ParseNumber<double>(number);
+  if (!value) return std::nullopt;
+  const double bytes = std::ldexp(*value, 10 * *power);
+  if (!(bytes < std::ldexp(1.0, 64))) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace strata

@@ -3,7 +3,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/streams/capture_gate.h"

@@ -1,8 +1,8 @@
 #include "strata/platform/place.h"
 
-#include <charconv>
 #include <string_view>
-#include <system_error>
+
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
@@ -21,12 +21,10 @@ constexpr Row kIndexed[] = {
     {PlaceKind::kManaged, "managed:"},
 };
 
-bool ParseIndex(std::string_view text, std::uint16_t* index) {
+std::optional<std::uint16_t> ParseIndex(std::string_view text) {
   // Each number has one spelling, so that ToString returns the same text.
-  if (text.size() > 1 && text.front() == '0') return false;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, *index);
-  return parsed.ec == std::errc() && parsed.ptr == end;
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  return ParseNumber<std::uint16_t>(text);
 }
 
 }  // namespace
@@ -48,11 +46,10 @@ bool ParsePlace(const std::string& text, Place* place) {
   }
   for (const Row& row : kIndexed) {
     if (text.compare(0, row.prefix.size(), row.prefix) != 0) continue;
-    std::uint16_t index = 0;
-    if (!ParseIndex(std::string_view(text).substr(row.prefix.size()), &index)) {
-      return false;
-    }
-    const Place read{row.kind, index};
+    const auto index =
+        ParseIndex(std::string_view(text).substr(row.prefix.size()));
+    if (!index) return false;
+    const Place read{row.kind, *index};
     if (read == HostPlace()) return false;  // written without its index
     *place = read;
     return true;

@@ -1,9 +1,9 @@
 #include "strata/platform/status.h"
 
-#include <charconv>
 #include <ostream>
 #include <string_view>
-#include <system_error>
+
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
@@ -75,11 +75,8 @@ std::string ToString(Status status) {
 bool ParseStatus(const std::string& text, Status* status) {
   std::string_view name = text;
   const StatusRow* row = nullptr;
-  std::int32_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec == std::errc() && parsed.ptr == end) {
-    row = FindByNumber(number);
+  if (const auto number = ParseNumber<std::int32_t>(text)) {
+    row = FindByNumber(*number);
   } else {
     if (!name.empty() && name.front() == 'k') name.remove_prefix(1);
     row = FindByName(name);

@@ -1,7 +1,6 @@
 #include "strata/allocation/chunks/memory_budget.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "strata/allocation/failure.h"
 #include "strata/base/store_max.h"

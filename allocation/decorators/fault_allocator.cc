@@ -1,24 +1,19 @@
 #include "strata/allocation/decorators/fault_allocator.h"
 
-#include <charconv>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
 
 template <class Number>
-Number ParseNumber(const std::string& part, const std::string& value) {
-  Number number{};
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (value.empty() || error != std::errc() || stop != end) {
-    throw std::invalid_argument("strata_fault: not a number in '" + part + "'");
-  }
-  return number;
+Number NumberOf(const std::string& part, const std::string& value) {
+  if (const auto number = ParseNumber<Number>(value)) return *number;
+  throw std::invalid_argument("strata_fault: not a number in '" + part + "'");
 }
 
 // A well-mixed number from `n`. Source: SplitMix64, Steele et al. 2014.
@@ -40,13 +35,13 @@ FaultPlan FaultPlan::Parse(const std::string& text) {
     const std::string value =
         equals == std::string::npos ? "" : part.substr(equals + 1);
     if (key == "nth") {
-      plan.nth = ParseNumber<std::uint64_t>(part, value);
+      plan.nth = NumberOf<std::uint64_t>(part, value);
     } else if (key == "every") {
-      plan.every = ParseNumber<std::uint64_t>(part, value);
+      plan.every = NumberOf<std::uint64_t>(part, value);
     } else if (key == "seed") {
-      plan.seed = ParseNumber<std::uint64_t>(part, value);
+      plan.seed = NumberOf<std::uint64_t>(part, value);
     } else if (key == "probability") {
-      plan.probability = ParseNumber<double>(part, value);
+      plan.probability = NumberOf<double>(part, value);
     } else {
       throw std::invalid_argument(
           "strata_fault: unknown part '" + part +

@@ -1,7 +1,6 @@
 // The C ABI: memory for other processes and for network cards.
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "strata/bindings/c/c_api_call.h"

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata {
@@ -51,12 +50,8 @@ std::optional<std::uint64_t> MebibytesOf(const EnvironmentLookup& environment,
                                          const char* name) {
   const char* value = ValueOf(environment, name);
   if (value == nullptr) return std::nullopt;
-  const std::string_view text = value;
-  std::uint64_t number = 0;
-  const auto parsed =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-      number == 0 || number > kMostMebibytes) {
+  const auto number = ParseNumber<std::uint64_t>(value);
+  if (!number || *number == 0 || *number > kMostMebibytes) {
     BadVariable(name, value, "a number of MiB");
   }
   return number;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/quoted.h"
 #include "strata/platform/calls/call_trace.h"
 
@@ -41,13 +41,8 @@ template <class Number>
 Number ToNumber(std::string_view text, int base = 10) {
   std::string_view digits = text;
   if (base == 16 && digits.substr(0, 2) == "0x") digits.remove_prefix(2);
-  Number number = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, number, base);
-  if (error != std::errc() || stop != end || digits.empty()) {
-    throw std::invalid_argument(Quoted(text) + " is no number of this field");
-  }
-  return number;
+  if (const auto number = ParseNumber<Number>(digits, base)) return *number;
+  throw std::invalid_argument(Quoted(text) + " is no number of this field");
 }
 
 // True if Bytes of the call is the size of a range that starts at Pointer.

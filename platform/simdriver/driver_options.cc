@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 #include <string_view>
 
 #include "strata/platform/sim/device/sim_platform.h"

@@ -1,8 +1,6 @@
 // Loans of AutoGrowthAllocator: to other streams and from them.
 
-#include <algorithm>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "strata/base/log.h"

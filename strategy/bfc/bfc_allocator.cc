@@ -4,7 +4,6 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string_view>

@@ -1,12 +1,12 @@
 #include "strata/strategy/bfc/limits.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "strata/base/log.h"
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata {
@@ -23,15 +23,9 @@ constexpr double kMostFraction = 100;
 // Parses all of `text`, a part of `whole`. Refuses "1e-3", because its dash
 // looks like a range.
 double ParsePart(std::string_view text, std::string_view whole) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] =
-      std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (text.empty() || error != std::errc() || stop != end || !(value >= 0) ||
-      value > kMostFraction) {
-    BadFraction(whole);
-  }
-  return value;
+  const auto value = ParseNumber<double>(text, std::chars_format::fixed);
+  if (!value || !(*value >= 0) || *value > kMostFraction) BadFraction(whole);
+  return *value;
 }
 
 std::size_t PartOf(std::size_t bytes, double fraction) {

@@ -1,7 +1,5 @@
 #include "strata/strategy/blocks/free_epochs.h"
 
-#include <algorithm>
-
 namespace strata {
 
 void FreeEpochs::Update(const StreamTimeline& timeline) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/base/list_under_lock.h"

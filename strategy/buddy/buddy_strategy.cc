@@ -1,9 +1,7 @@
 #include "strata/strategy/buddy/buddy_strategy.h"
 
-#include <algorithm>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <utility>
 #include <vector>
 

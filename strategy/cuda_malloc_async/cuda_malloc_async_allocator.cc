@@ -1,10 +1,8 @@
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "strata/allocation/streams/stream_timeline.h"

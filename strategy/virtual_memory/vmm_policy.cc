@@ -1,10 +1,10 @@
 #include "strata/strategy/virtual_memory/vmm_policy.h"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 #include <string>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/pages.h"
 
@@ -45,15 +45,13 @@ void CheckBounds(const char* option, std::uint64_t bytes, std::size_t least,
 }
 
 std::size_t ParseDial(const std::string& text) {
-  std::size_t dial = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, dial);
-  if (error != std::errc() || rest != end || dial == 0) {
+  const auto dial = ParseNumber<std::size_t>(text);
+  if (!dial || *dial == 0) {
     throw std::invalid_argument("strata_vmm_remap: '" + text +
                                 "' is not lazy, tight, or a whole number of 1 "
                                 "or more");
   }
-  return dial;
+  return *dial;
 }
 
 }  // namespace

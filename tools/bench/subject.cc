@@ -1,7 +1,6 @@
 #include "strata/tools/bench/subject.h"
 
 #include <ctime>
-#include <stdexcept>
 #include <utility>
 
 #include "strata/platform/registry.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/base/parse_number.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/tools/bench/bench.h"
@@ -89,15 +89,12 @@ std::size_t TakePositive(Arguments& arguments, const std::string& name,
   constexpr std::size_t kMost = 1'000'000'000;
   const std::string text =
       arguments.TakeText(name, std::to_string(default_value));
-  std::size_t value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value == 0 ||
-      value > kMost) {
+  const auto value = ParseNumber<std::size_t>(text);
+  if (!value || *value == 0 || *value > kMost) {
     throw std::invalid_argument("--" + name + ": '" + text +
                                 "' is not a number from 1 to 1000000000");
   }
-  return value;
+  return *value;
 }
 
 // The names of the argument, or nothing if it is missing.

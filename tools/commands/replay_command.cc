@@ -1,6 +1,5 @@
 // strata replay: the cost of traces under one or several strategies.
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -8,9 +7,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "strata/base/parse_number.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/platform/sim/device/sim_platform.h"
@@ -100,15 +99,9 @@ std::optional<std::uint64_t> TakeNumber(Arguments& arguments,
                                         const char* meaning) {
   const std::optional<std::string> given = arguments.TakeText(name);
   if (!given) return std::nullopt;
-  const std::string& text = *given;
-  std::uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) {
-    throw std::invalid_argument("--" + name + ": '" + text + "' is not " +
-                                meaning);
-  }
-  return number;
+  if (const auto number = ParseNumber<std::uint64_t>(*given)) return number;
+  throw std::invalid_argument("--" + name + ": '" + *given + "' is not " +
+                              meaning);
 }
 
 TraceReaderOptions TakeReaderOptions(Arguments& arguments) {

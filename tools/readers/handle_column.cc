@@ -1,21 +1,14 @@
 #include "strata/tools/readers/handle_column.h"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
+
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
 
 constexpr std::size_t kMostHexDigits = 16;
-
-std::optional<std::uint64_t> ParseNumber(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -23,14 +16,14 @@ std::optional<std::uint64_t> HandleColumn::Parse(std::string_view text) {
   if (text == "(nil)") return 0;
   if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
     is_mixed_ = true;
-    return ParseNumber(text.substr(2), 16);
+    return ParseNumber<std::uint64_t>(text.substr(2), 16);
   }
-  if (is_hex_) return ParseNumber(text, 16);
-  if (const auto decimal = ParseNumber(text, 10)) {
+  if (is_hex_) return ParseNumber<std::uint64_t>(text, 16);
+  if (const auto decimal = ParseNumber<std::uint64_t>(text, 10)) {
     is_mixed_ = is_mixed_ || text.size() > kMostHexDigits;
     return decimal;
   }
-  const auto hexadecimal = ParseNumber(text, 16);
+  const auto hexadecimal = ParseNumber<std::uint64_t>(text, 16);
   const bool has_letters =
       text.find_first_not_of("0123456789") != std::string_view::npos;
   if (!hexadecimal || !has_letters) return std::nullopt;
@@ -50,7 +43,7 @@ std::uint64_t HandleColumn::ToHex(std::uint64_t number) {
       std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   const std::string_view text(digits.data(),
                               static_cast<std::size_t>(end - digits.data()));
-  return ParseNumber(text, 16).value_or(number);
+  return ParseNumber<std::uint64_t>(text, 16).value_or(number);
 }
 
 }  // namespace strata

@@ -1,12 +1,12 @@
 #include "strata/tools/readers/rmm_log.h"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/quoted.h"
 #include "strata/tools/readers/handle_column.h"
 #include "strata/tools/readers/line_reader.h"
@@ -41,15 +41,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<std::uint64_t> ParseSize(std::string_view text) {
-  std::uint64_t size = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, size);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return size;
-}
-
-// The reason why ParseSize refuses `text`.
+// The reason why `text` is no number of 64 bits.
 std::string WrongSize(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   const bool is_number =
@@ -211,7 +203,7 @@ class RmmLogReader {
   void ReadAllocate() {
     const auto pointer = Pointer();
     if (!pointer) return SkipPointer();
-    const auto size = ParseSize(fields_[kSize]);
+    const auto size = ParseNumber<std::uint64_t>(fields_[kSize]);
     if (!size) return Skip(SkipKind::kBadValue, WrongSize(fields_[kSize]));
     const auto stream = StreamId();
     if (!stream) {
@@ -225,7 +217,7 @@ class RmmLogReader {
   void ReadFree() {
     const auto pointer = Pointer();
     if (!pointer) return SkipPointer();
-    const auto size = ParseSize(fields_[kSize]);
+    const auto size = ParseNumber<std::uint64_t>(fields_[kSize]);
     if (!size && strict_) {
       builder_.Fail(lines_.line(), WrongSize(fields_[kSize]));
     }
@@ -233,7 +225,7 @@ class RmmLogReader {
   }
 
   void ReadFailure() {
-    const auto size = ParseSize(fields_[kSize]);
+    const auto size = ParseNumber<std::uint64_t>(fields_[kSize]);
     if (!size) return builder_.SkipFailure();
     builder_.Try(lines_.line(), *size, StreamId().value_or(0));
   }

@@ -1,6 +1,5 @@
 #include "strata/tools/readers/umpire_log.h"
 
-#include <charconv>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,9 +7,9 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/quoted.h"
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/trace/trace_builder.h"
@@ -275,13 +274,9 @@ class UmpireLogReader {
     std::string_view digits = text;
     if (digits == "(nil)" || digits == "nullptr") return 0;
     if (digits.starts_with("0x")) digits.remove_prefix(2);
-    std::uint64_t address = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, address, 16);
-    if (error != std::errc() || stop != end) {
-      Fail(std::string(key) + " is no pointer: " + Quoted(text));
-    }
-    return address;
+    const auto address = ParseNumber<std::uint64_t>(digits, 16);
+    if (!address) Fail(std::string(key) + " is no pointer: " + Quoted(text));
+    return *address;
   }
 
   const std::string path_;

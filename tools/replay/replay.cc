@@ -5,7 +5,6 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "strata/allocation/error.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "strata/allocation/error.h"
 #include "strata/facade/settings/auto_strategy.h"

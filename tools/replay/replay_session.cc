@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
-#include <optional>
 #include <stdexcept>
 
 #include "strata/allocation/error.h"

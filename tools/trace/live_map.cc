@@ -1,7 +1,5 @@
 #include "strata/tools/trace/live_map.h"
 
-#include <utility>
-
 namespace strata {
 
 std::size_t LiveMap::Home(std::uint64_t address) const {

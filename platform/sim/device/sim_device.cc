@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/sim/device/fatal.h"

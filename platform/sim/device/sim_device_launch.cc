@@ -8,8 +8,6 @@
 // streams.
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"

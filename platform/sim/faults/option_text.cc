@@ -1,10 +1,10 @@
 #include "strata/platform/sim/faults/option_text.h"
 
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <system_error>
+
+#include "strata/base/parse_number.h"
 
 namespace strata {
 namespace {
@@ -17,12 +17,6 @@ struct Unit {
 constexpr Unit kUnits[] = {
     {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"", 0}};
 
-bool ParseDecimal(std::string_view text, std::uint64_t* number) {
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, *number);
-  return parsed.ec == std::errc() && parsed.ptr == end;
-}
-
 }  // namespace
 
 void OptionText::Reject(std::string_view part, std::string_view reason) const {
@@ -34,11 +28,11 @@ void OptionText::Reject(std::string_view part, std::string_view reason) const {
 std::uint64_t OptionText::Number(std::string_view option,
                                  std::string_view value, std::uint64_t least,
                                  std::uint64_t most) const {
-  std::uint64_t number = 0;
-  if (!ParseDecimal(value, &number) || number < least || number > most) {
+  const auto number = ParseNumber<std::uint64_t>(value);
+  if (!number || *number < least || *number > most) {
     Reject(option, "is not a number in range");
   }
-  return number;
+  return *number;
 }
 
 std::uint64_t OptionText::Bytes(std::string_view option,
@@ -48,9 +42,9 @@ std::uint64_t OptionText::Bytes(std::string_view option,
     value.remove_suffix(unit.suffix.size());
     const std::uint64_t most =
         std::numeric_limits<std::uint64_t>::max() >> unit.shift;
-    std::uint64_t number = 0;
-    if (!ParseDecimal(value, &number) || number == 0 || number > most) break;
-    return number << unit.shift;
+    const auto number = ParseNumber<std::uint64_t>(value);
+    if (!number || *number == 0 || *number > most) break;
+    return *number << unit.shift;
   }
   Reject(option, "is not a size such as 512MiB or 10GiB");
 }

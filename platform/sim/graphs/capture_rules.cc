@@ -1,7 +1,6 @@
 #include "strata/platform/sim/graphs/capture_rules.h"
 
 #include <cstddef>
-#include <iterator>
 
 namespace strata {
 namespace {

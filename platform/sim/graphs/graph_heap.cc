@@ -1,7 +1,6 @@
 #include "strata/platform/sim/graphs/graph_heap.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "strata/platform/sim/memory/frame_table.h"
 

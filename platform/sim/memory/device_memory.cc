@@ -1,7 +1,6 @@
 #include "strata/platform/sim/memory/device_memory.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 

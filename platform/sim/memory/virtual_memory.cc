@@ -1,8 +1,6 @@
 #include "strata/platform/sim/memory/virtual_memory.h"
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
 
 #include "strata/platform/sim/memory/device_memory.h"
 

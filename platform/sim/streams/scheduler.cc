@@ -1,6 +1,5 @@
 #include "strata/platform/sim/streams/scheduler.h"
 
-#include <algorithm>
 #include <string>
 
 #include "strata/platform/sim/device/fatal.h"

@@ -1,7 +1,6 @@
 #include "strata/tools/bench/workloads/workload.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata {
@@ -141,13 +141,9 @@ std::optional<BenchWorkload> FindMember(std::string_view name) {
   for (const Family& family : Families()) {
     const std::string_view prefix = family.name;
     if (name.substr(0, prefix.size()) != prefix) continue;
-    const std::string_view digits = name.substr(prefix.size());
-    std::size_t number = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, number);
-    if (error == std::errc() && stop == end && number >= 1 &&
-        number <= family.most) {
-      return Member(family, number);
+    const auto number = ParseNumber<std::size_t>(name.substr(prefix.size()));
+    if (number && *number >= 1 && *number <= family.most) {
+      return Member(family, *number);
     }
   }
   return std::nullopt;

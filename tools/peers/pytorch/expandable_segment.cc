@@ -1,7 +1,5 @@
 #include "strata/tools/peers/pytorch/expandable_segment.h"
 
-#include <algorithm>
-
 #include "strata/platform/calls/device_call.h"
 #include "strata/tools/peers/peer.h"
 

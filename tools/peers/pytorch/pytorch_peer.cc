@@ -1,6 +1,5 @@
 #include "strata/tools/peers/pytorch/pytorch_peer.h"
 
-#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <utility>

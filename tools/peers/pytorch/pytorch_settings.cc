@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata::peers {
@@ -18,14 +17,6 @@ namespace {
 
 constexpr std::size_t kSmallestBlockBytes = 512;
 constexpr std::size_t kLargeSegmentMebibytes = 20;
-
-std::optional<std::size_t> NumberOf(std::string_view text) {
-  std::size_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
 
 // Digits and one point: "0.8", ".5", "1".
 std::optional<double> FractionOf(std::string_view text) {
@@ -49,7 +40,7 @@ Reason ReadExpandable(std::string_view value, PytorchSettings& settings) {
 }
 
 Reason ReadMaxSplit(std::string_view value, PytorchSettings& settings) {
-  const auto mebibytes = NumberOf(value);
+  const auto mebibytes = ParseNumber<std::size_t>(value);
   if (!mebibytes || *mebibytes <= kLargeSegmentMebibytes) {
     return "is not a number of MiB above 20";
   }
@@ -87,7 +78,7 @@ bool ReadInterval(std::string_view item, std::optional<std::size_t>& last,
   const std::size_t colon = item.find(':');
   if (colon == std::string_view::npos) return false;
   auto& divisions = settings.power2_divisions;
-  const auto value = NumberOf(item.substr(colon + 1));
+  const auto value = ParseNumber<std::size_t>(item.substr(colon + 1));
   if (!value || (*value != 0 && !std::has_single_bit(*value))) return false;
   const auto fill = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) divisions[i] = *value;
@@ -97,7 +88,7 @@ bool ReadInterval(std::string_view item, std::optional<std::size_t>& last,
     fill(last.value_or(0) + 1, divisions.size());
     return true;
   }
-  const auto mebibytes = NumberOf(interval);
+  const auto mebibytes = ParseNumber<std::size_t>(interval);
   if (!mebibytes || !std::has_single_bit(*mebibytes)) return false;
   const auto power = static_cast<std::size_t>(std::countr_zero(*mebibytes));
   const std::size_t index = std::min(power, divisions.size() - 1);
@@ -109,7 +100,7 @@ bool ReadInterval(std::string_view item, std::optional<std::size_t>& last,
 
 Reason ReadDivisions(std::string_view value, PytorchSettings& settings) {
   if (!value.starts_with('[')) {
-    const auto divisions = NumberOf(value);
+    const auto divisions = ParseNumber<std::size_t>(value);
     if (!divisions || !std::has_single_bit(*divisions)) return kWrongDivisions;
     settings.power2_divisions.fill(*divisions);
     return nullptr;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "strata/base/quoted.h"
 #include "strata/tools/readers/pickle/pickle_machine.h"

@@ -64,6 +64,18 @@ class LogAllocatorTest : public ::testing::Test {
       std::make_shared<LogAllocator>(below_, log_);
 };
 
+TEST_F(LogAllocatorTest, TheChainsOfAFacadeShareTheLog) {
+  DecoratorOptions options;
+  ChainContext context;
+  context.facade_services = std::make_shared<SharedServices>();
+  EXPECT_EQ(AllocationLogOf(options, context), nullptr);
+  options.allocation_log_path = path_;
+  const auto log = AllocationLogOf(options, context);
+  EXPECT_EQ(AllocationLogOf(options, context), log);
+  context.facade_services = std::make_shared<SharedServices>();
+  EXPECT_NE(AllocationLogOf(options, context), log);
+}
+
 TEST_F(LogAllocatorTest, SaysWhoAllocatedWhat) {
   SetAnnotationStep(17);
   const ScopedAnnotation op("conv1");

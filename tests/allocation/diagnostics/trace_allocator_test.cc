@@ -62,6 +62,18 @@ class TraceAllocatorTest : public ::testing::Test {
       std::make_shared<TraceAllocator>(below_, sink_);
 };
 
+TEST_F(TraceAllocatorTest, TheChainsOfAFacadeShareTheSink) {
+  DecoratorOptions options;
+  ChainContext context;
+  context.facade_services = std::make_shared<SharedServices>();
+  EXPECT_EQ(TraceSinkOf(options, context), nullptr);
+  options.trace_path = path_;
+  const auto sink = TraceSinkOf(options, context);
+  EXPECT_EQ(TraceSinkOf(options, context), sink);
+  context.facade_services = std::make_shared<SharedServices>();
+  EXPECT_NE(TraceSinkOf(options, context), sink);
+}
+
 TEST_F(TraceAllocatorTest, WritesARowForEveryCallInOrder) {
   AllocationPtr first = layer_->Allocate(1000);
   const std::string address = Hex(first->data());

@@ -36,7 +36,13 @@ struct ThreadState {
 
 extern thread_local constinit ThreadState t_this_thread;
 
-inline ThreadState& ThisThread() noexcept { return t_this_thread; }
+// Computes the address once. Compilers would compute the address of a
+// thread-local object again at each use.
+inline ThreadState& ThisThread() noexcept {
+  ThreadState* self = &t_this_thread;
+  asm("" : "+r"(self));
+  return *self;
+}
 
 }  // namespace strata
 

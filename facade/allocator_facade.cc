@@ -181,8 +181,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    RoutesOfThisThread().by_handle = {*known, known->hit_state(), version,
-                                      handle, place};
+    RoutesOf(ThisThread()).by_handle = {*known, known->hit_state(), version,
+                                        handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -202,30 +202,33 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes) {
-  const FrontRoute& route = RoutesOfThisThread().by_default;
+  ThreadState& self = ThisThread();
+  const FrontRoute& route = RoutesOf(self).by_default;
   if (!route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
-  return route.front->Alloc(*route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes, self);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, const Stream& stream) {
-  const FrontRoute& route = RoutesOfThisThread().by_stream;
+  ThreadState& self = ThisThread();
+  const FrontRoute& route = RoutesOf(self).by_stream;
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
       !route.LeadsTo(place, stream.uid, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return route.front->Alloc(*route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes, self);
 }
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
-  const FrontRoute& route = RoutesOfThisThread().by_handle;
+  ThreadState& self = ThisThread();
+  const FrontRoute& route = RoutesOf(self).by_handle;
   if (!route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return route.front->Alloc(*route.hit, bytes);
+  return route.front->Alloc(*route.hit, bytes, self);
 }
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
@@ -233,8 +236,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  RoutesOfThisThread().by_default = {front, front.hit_state(), version, 0,
-                                     place};
+  RoutesOf(ThisThread()).by_default = {front, front.hit_state(), version, 0,
+                                       place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -243,8 +246,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    RoutesOfThisThread().by_stream = {front, front.hit_state(), version,
-                                      stream.uid, place};
+    RoutesOf(ThisThread()).by_stream = {front, front.hit_state(), version,
+                                        stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

@@ -23,13 +23,15 @@ class alignas(64) ChainLock {
   ChainLock(const ChainLock&) = delete;
   ChainLock& operator=(const ChainLock&) = delete;
 
-  void lock() {
-    lock_.lock();
+  // As for BiasedLock.
+  void lock(ThreadState& self = ThisThread()) {
+    lock_.lock(self);
     TakeIn();
   }
-  // Waits for no thread; fails as BiasedLock::try_lock().
-  bool try_lock() { return lock_.try_lock(); }
-  void unlock() { lock_.unlock(); }
+  bool try_lock(ThreadState& self = ThisThread()) {
+    return lock_.try_lock(self);
+  }
+  void unlock(ThreadState& self = ThisThread()) { lock_.unlock(self); }
 
   // The functions below need the lock.
 

@@ -86,8 +86,10 @@ class RetryQueue {
   // Records that the calling thread may free memory at this place, now or
   // later.
   void CountThread() noexcept { ThreadCensus::Count(place_); }
-  // True if CountThread() has nothing to do.
-  bool knows_thread() const noexcept { return ThreadCensus::IsCounted(place_); }
+  // True if CountThread() of `self`, the calling thread, has nothing to do.
+  bool knows(const ThreadState& self) const noexcept {
+    return ThreadCensus::IsCounted(place_, self);
+  }
 
   // Also counts the waiters in `count`. Call it before the first wait. `count`
   // must outlive every wait.

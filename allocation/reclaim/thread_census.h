@@ -53,10 +53,10 @@ class ThreadCensus {
   static void Count(std::uint64_t place) noexcept {
     if (!IsCounted(place)) Instance().CountFirst(place);
   }
-  // True if Count() has nothing to do.
-  static bool IsCounted(std::uint64_t place) noexcept {
-    const auto places =
-        ThisThread().counted_places.load(std::memory_order_relaxed);
+  // True if Count() has nothing to do. `self` is the calling thread.
+  static bool IsCounted(std::uint64_t place,
+                        const ThreadState& self = ThisThread()) noexcept {
+    const auto places = self.counted_places.load(std::memory_order_relaxed);
     return (~places & place) == 0;
   }
   // True if more than one thread was ever counted at `place`.

@@ -38,25 +38,26 @@ void Front::OpenToFrees() noexcept {
 
 Allocation* Front::AllocFirst(std::size_t bytes) {
   retry_.CountThread();
-  return Alloc(hit_, bytes);
+  return Alloc(hit_, bytes, ThisThread());
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
-  hit_.lock.lock();
-  return AllocLocked(hit_, bytes);
+  ThreadState& self = ThisThread();
+  hit_.lock.lock(self);
+  return AllocLocked(hit_, bytes, self);
 }
 
 [[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
-                                                    std::size_t bytes) {
+                                                    std::size_t bytes,
+                                                    ThreadState& self) {
   Block* block = hit.lock.TakeIn() ? hit.cache.Take(bytes) : nullptr;
   if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
   if (block == nullptr) [[unlikely]] {
-    hit.lock.unlock();
     return AllocSlowly(bytes);
   }
   Start(hit, block, bytes);
   hit.counts.RaisePeak();
-  hit.lock.unlock();
+  hit.lock.unlock(self);
   return block->allocation();
 }
 
@@ -69,6 +70,7 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
 }
 
 [[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
+  hit_.lock.unlock();
   return Allocate(Request{bytes}).release();
 }
 
@@ -107,51 +109,52 @@ inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
 }
 
 [[gnu::always_inline]] inline void Front::FreeLocked(
-    HitState& hit, Allocation* allocation) noexcept {
+    HitState& hit, Allocation* allocation, ThreadState& self) noexcept {
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    hit.lock.unlock();
+    hit.lock.unlock(self);
     return FreeSlowly(allocation);
   }
   if (!GiveAtOnce(hit, allocation->block())) {
-    return FreePastCache(hit, allocation);
+    return FreePastCache(hit, allocation, self);
   }
-  hit.lock.unlock();
+  hit.lock.unlock(self);
 }
 
 [[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
   HitState& hit = hit_;
-  if (!hit.lock.try_lock()) [[unlikely]] {
+  ThreadState& self = ThisThread();
+  if (!hit.lock.try_lock(self)) [[unlikely]] {
     return FreeContended(allocation);
   }
-  FreeLocked(hit, allocation);
+  FreeLocked(hit, allocation, self);
 }
 
 [[gnu::noinline]] void Front::FreePastCache(HitState& hit,
-                                            Allocation* allocation) noexcept {
-  if (!retry_.knows_thread()) [[unlikely]] {
-    hit.lock.unlock();
+                                            Allocation* allocation,
+                                            ThreadState& self) noexcept {
+  if (!retry_.knows(self)) [[unlikely]] {
+    hit.lock.unlock(self);
     return FreeSlowly(allocation);
   }
   Block* const block = allocation->block();
   // Count first: once the cache has the block, another thread may own it.
   hit.counts.Uncount(*block);
-  const bool is_given = hit_path_->GiveCached(block);
-  if (!is_given) [[unlikely]] {
-    hit.counts.Recount(*block);
+  if (hit_path_->GiveCached(block)) [[likely]] {
+    return hit.lock.unlock(self);
   }
-  hit.lock.unlock();
-  if (!is_given) [[unlikely]] {
-    WalkFree(allocation);
-  }
+  hit.counts.Recount(*block);
+  hit.lock.unlock(self);
+  WalkFree(allocation);
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
   retry_.CountThread();
   if (gate_.any()) return FreeSlowly(allocation);
   if (remote_frees_.Leave(*allocation->block())) return;
-  hit_.lock.lock();
+  ThreadState& self = ThisThread();
+  hit_.lock.lock(self);
   if (MayHitPlainly(hit_)) OpenToFrees();
-  FreeLocked(hit_, allocation);
+  FreeLocked(hit_, allocation, self);
 }
 
 void Front::TakeIn(std::span<Block* const> blocks) noexcept {

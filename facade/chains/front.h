@@ -45,8 +45,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   // Allocate(bytes), where a hit passes only the hit path. The result is for an
   // AllocationPtr. The calling thread has called AllocFirst. `hit` is
-  // hit_state(), passed so that a hit need not read the front.
-  [[gnu::always_inline]] Allocation* Alloc(HitState& hit, std::size_t bytes);
+  // hit_state(), passed so that a hit need not read the front; `self` is the
+  // calling thread.
+  [[gnu::always_inline]] Allocation* Alloc(HitState& hit, std::size_t bytes,
+                                           ThreadState& self);
   // Alloc for the first call of a thread.
   Allocation* AllocFirst(std::size_t bytes);
 
@@ -69,18 +71,21 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc: if the lock is not available at once; with the lock
   // held; after a miss of the front cache; at a new peak; through the layers.
-  // The middle three release the lock.
+  // All but the first need the lock, and release it.
   Allocation* AllocContended(std::size_t bytes);
-  Allocation* AllocLocked(HitState& hit, std::size_t bytes);
-  Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
+  Allocation* AllocLocked(HitState& hit, std::size_t bytes, ThreadState& self);
+  Allocation* AllocPastCache(HitState& hit, std::size_t bytes,
+                             ThreadState& self);
   static Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
   Allocation* AllocSlowly(std::size_t bytes);
   // The rest of FreePlain: if the lock is not available at once; with the lock
   // held; if the front cache does not accept the block. The last two release
   // the lock. `hit` is hit_.
   void FreeContended(Allocation* allocation) noexcept;
-  void FreeLocked(HitState& hit, Allocation* allocation) noexcept;
-  void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
+  void FreeLocked(HitState& hit, Allocation* allocation,
+                  ThreadState& self) noexcept;
+  void FreePastCache(HitState& hit, Allocation* allocation,
+                     ThreadState& self) noexcept;
   // Lets threads leave blocks, if every call may hit. Hold the lock.
   void OpenToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
@@ -103,25 +108,25 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 // ---- Inline, so that the facade's functions end in these.
 
-inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes) {
-  if (!hit.lock.try_lock()) [[unlikely]] {
+inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes,
+                                ThreadState& self) {
+  if (!hit.lock.try_lock(self)) [[unlikely]] {
     return AllocContended(bytes);
   }
-  return AllocLocked(hit, bytes);
+  return AllocLocked(hit, bytes, self);
 }
 
 [[gnu::always_inline]] inline Allocation* Front::AllocLocked(
-    HitState& hit, std::size_t bytes) {
+    HitState& hit, std::size_t bytes, ThreadState& self) {
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    hit.lock.unlock();
     return AllocSlowly(bytes);
   }
   Block* const block = TakeAtOnce(hit, bytes);
-  if (block == nullptr) return AllocPastCache(hit, bytes);
+  if (block == nullptr) return AllocPastCache(hit, bytes, self);
   if (hit.counts.is_beyond_peak()) [[unlikely]] {
     return AllocBeyondPeak(hit, block);
   }
-  hit.lock.unlock();
+  hit.lock.unlock(self);
   return block->allocation();
 }
 

@@ -52,8 +52,8 @@ static_assert(sizeof(FrontRoutes) == sizeof(ThreadState::routes) &&
               std::is_trivially_destructible_v<FrontRoutes>);
 
 // Zero bytes are routes that lead nowhere.
-inline FrontRoutes& RoutesOfThisThread() noexcept {
-  return *reinterpret_cast<FrontRoutes*>(ThisThread().routes);
+inline FrontRoutes& RoutesOf(ThreadState& thread) noexcept {
+  return *reinterpret_cast<FrontRoutes*>(thread.routes);
 }
 
 }  // namespace strata

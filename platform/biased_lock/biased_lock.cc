@@ -70,7 +70,7 @@ BiasedLockMachine::Slot* BiasedLockMachine::TakeSlot() noexcept {
   if (!end.is_pending() && end.Add()) {
     ThisThread().lock_slot = idle_slots_.Take();
   }
-  return MySlot();
+  return SlotOf(Self());
 }
 
 }  // namespace strata

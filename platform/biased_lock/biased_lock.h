@@ -46,8 +46,11 @@ class BiasedLockMachine {
   bool has_barrier() const { return barrier_ != nullptr; }
 
   static Slot* Nobody() { return &nobody_; }
-  static Slot* MySlot() { return static_cast<Slot*>(ThisThread().lock_slot); }
-  static const void* Self() { return &ThisThread(); }
+  using Thread = ThreadState*;
+  static Thread Self() { return &ThisThread(); }
+  static Slot* SlotOf(Thread thread) {
+    return static_cast<Slot*>(thread->lock_slot);
+  }
   // There are kSlots slots. A thread that receives no slot at its first call
   // never receives one. A thread returns its slot when it ends; the next thread
   // with this slot inherits the locks that the former thread owned. The first
@@ -66,7 +69,7 @@ class BiasedLockMachine {
   void Barrier() noexcept { barrier_->Run(); }
   // True if the calling thread holds a lock as its owner.
   static bool IsInside() noexcept {
-    const Slot* const slot = MySlot();
+    const Slot* const slot = SlotOf(Self());
     return slot != nullptr &&
            slot->held.load(std::memory_order_relaxed) != nullptr;
   }
@@ -115,21 +118,24 @@ class BiasedLock {
   explicit BiasedLock(ProcessBarrier* barrier)
       : core_(BiasedLockMachine(barrier)) {}
 
-  void lock() {
-    if (core_.Lock() == nullptr) ++ThisThread().held_words;
+  // A caller that has its ThisThread() passes it, here and below.
+  void lock(ThreadState& self = ThisThread()) {
+    if (core_.Lock(&self) == nullptr) ++self.held_words;
   }
   // Waits for no thread and removes no owner. Returns false if another thread
   // holds the lock, owns it, or locked it last, and where lock() makes the
   // thread the owner.
-  bool try_lock() {
-    const Core::Way way = core_.TryLock();
-    if (way == Core::Way::kWord) ++ThisThread().held_words;
+  bool try_lock(ThreadState& self = ThisThread()) {
+    const Core::Way way = core_.TryLock(&self);
+    if (way == Core::Way::kWord) [[likely]] {
+      ++self.held_words;
+    }
     return way != Core::Way::kNone;
   }
-  void unlock() {
-    BiasedLockMachine::Slot* const slot = core_.Entered();
+  void unlock(ThreadState& self = ThisThread()) {
+    BiasedLockMachine::Slot* const slot = core_.Entered(&self);
     if (slot == nullptr) [[likely]] {
-      --ThisThread().held_words;
+      --self.held_words;
       core_.Release();
     } else {
       Core::Leave(slot);

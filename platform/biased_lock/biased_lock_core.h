@@ -40,10 +40,11 @@ namespace strata {
 // - Atomic<T>: std::atomic<T>, or a class with its interface.
 // - Guarded<T>: a T that only the holder of the lock word accesses.
 // - Slot: has `held`, an Atomic<const void*>.
-// - MySlot(): the slot of the thread; null if it has none.
-// - TakeSlot(): acquires a slot for the thread; null if none is left.
+// - Thread: names a thread; converts to an address that is unique to it.
+// - Self(): the calling thread.
+// - SlotOf(thread): the slot of the thread; null if it has none.
+// - TakeSlot(): acquires a slot for the calling thread; null if none is left.
 // - Nobody(): the owner of locks without owner. No thread uses this slot.
-// - Self(): an address that is unique to the thread.
 // - Wait().While(atomic, value): waits while `atomic` is `value`; acquires the
 //   value that it read last.
 // - Barrier(): the ProcessBarrier, if has_barrier().
@@ -53,6 +54,7 @@ template <class Machine>
 class BiasedLockCore {
  public:
   using Slot = typename Machine::Slot;
+  using Thread = typename Machine::Thread;
 
   // Without a barrier the lock is a spin lock.
   explicit BiasedLockCore(Machine machine)
@@ -62,48 +64,49 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  // Returns the slot of the thread, for Leave, if it entered as the owner.
-  // Returns null if it acquired the lock word, for Release.
-  Slot* Lock() {
+  // `self` is the calling thread, here and below. Returns its slot, for Leave,
+  // if it entered as the owner. Returns null if it acquired the lock word, for
+  // Release.
+  Slot* Lock(Thread self) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
       // Nobody will ever own the lock again.
       if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
       return nullptr;
     }
-    Slot* const slot = Machine::MySlot();
-    if (owner == slot && TryEnter(slot)) return slot;
-    LockUnowned(slot);
+    if (owner == Machine::SlotOf(self) && TryEnter(owner)) return owner;
+    LockUnowned(self);
     return nullptr;
   }
 
   // How TryLock acquired the lock: not at all, by its word, for Release, or as
-  // the owner, for Leave(MySlot()).
+  // the owner, for Leave.
   enum class Way : std::uint8_t { kNone, kWord, kOwner };
 
   // Waits for no thread, removes no owner, and makes no call. So it also fails
   // if another thread owns the lock, and where Lock() has more to do: to count
   // the first of several acquisitions in a row, or to make the thread the
   // owner.
-  Way TryLock() {
+  Way TryLock(Thread self) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
       return taken_.exchange(true, std::memory_order_acquire) ? Way::kNone
                                                               : Way::kWord;
     }
-    Slot* const slot = Machine::MySlot();
-    if (owner == slot) return TryEnter(slot) ? Way::kOwner : Way::kNone;
+    if (owner == Machine::SlotOf(self)) {
+      return TryEnter(owner) ? Way::kOwner : Way::kNone;
+    }
     if (owner != Machine::Nobody()) return Way::kNone;
-    return TryContinueRun() ? Way::kWord : Way::kNone;
+    return TryContinueRun(self) ? Way::kWord : Way::kNone;
   }
 
   // The slot with which the calling thread entered; null if it acquired the
   // lock word. The caller holds the lock.
-  Slot* Entered() const {
+  Slot* Entered(Thread self) const {
     if (owner_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
       return nullptr;
     }
-    Slot* const slot = Machine::MySlot();
+    Slot* const slot = Machine::SlotOf(self);
     if (slot == nullptr || slot->held.load(std::memory_order_relaxed) != this) {
       return nullptr;
     }
@@ -119,7 +122,7 @@ class BiasedLockCore {
   }
   // True if the calling thread owns the lock.
   bool is_mine() const {
-    Slot* const slot = Machine::MySlot();
+    Slot* const slot = Machine::SlotOf(Machine::Self());
     return slot != nullptr && owner_.load(std::memory_order_relaxed) == slot;
   }
 
@@ -144,19 +147,18 @@ class BiasedLockCore {
     } while (taken_.exchange(true, std::memory_order_acquire));
   }
 
-  [[gnu::noinline]] void LockUnowned(Slot* slot) {
+  [[gnu::noinline]] void LockUnowned(Thread self) {
     if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
-    Settle(slot);
+    Settle(self);
   }
 
   // Acquires the word of a lock without owner, for the next of several
   // acquisitions in a row, but not for the one that makes an owner.
-  bool TryContinueRun() {
+  bool TryContinueRun(const void* self) {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     const Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) return true;
-    if (owner == Machine::Nobody() && last_ == Machine::Self() &&
-        run_ + 1 < run_to_own_) {
+    if (owner == Machine::Nobody() && last_ == self && run_ + 1 < run_to_own_) {
       run_ = run_ + 1;
       return true;
     }
@@ -167,10 +169,10 @@ class BiasedLockCore {
   // The caller of each function below holds the lock word.
 
   // After this call the lock word alone holds the lock.
-  void Settle(Slot* slot) {
+  void Settle(Thread self) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) return;
-    if (owner == slot) {
+    if (owner == Machine::SlotOf(self)) {
       // The thread owns the lock, but its slot was in use: the lock word
       // excludes others. A thread that locks twice waits for itself, as with a
       // spin lock.
@@ -179,7 +181,7 @@ class BiasedLockCore {
       return;
     }
     if (owner != Machine::Nobody()) Remove(owner);
-    CountRun(slot);
+    CountRun(self);
   }
 
   void Remove(Slot* owner) {
@@ -192,8 +194,8 @@ class BiasedLockCore {
     run_to_own_ = std::min(2 * run_to_own_, Machine::kMostRun);
   }
 
-  void CountRun(Slot* slot) {
-    const void* const self = Machine::Self();
+  void CountRun(Thread thread) {
+    const void* const self = thread;
     if (last_ != self) {
       last_ = self;
       run_ = 0;
@@ -207,6 +209,7 @@ class BiasedLockCore {
     run_ = run_ + 1;
     if (run_ < run_to_own_) return;
     run_ = 0;
+    Slot* slot = Machine::SlotOf(thread);
     if (slot == nullptr) slot = Machine::TakeSlot();
     if (slot == nullptr) return;
     turns_ = 0;

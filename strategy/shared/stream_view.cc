@@ -61,7 +61,9 @@ Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
 Block* StreamView::TakeCached(std::size_t bytes) noexcept {
   // The first request takes the full path.
   if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
-  Block* block = busy_ != nullptr ? busy_->Take(Request{bytes}) : nullptr;
+  Block* block = busy_ != nullptr && !busy_->empty()
+                     ? busy_->Take(Request{bytes})
+                     : nullptr;
   if (block == nullptr) block = TakeBelow(bytes);
   if (block != nullptr) uses_.Count(*block);
   return block;

@@ -142,11 +142,18 @@ struct Machine {
   };
 
   static Slot* Nobody() { return &g_slots->nobody; }
-  static Slot* MySlot() { return AskForSlot(WordAccess::Kind::kMySlot); }
-  static Slot* TakeSlot() { return AskForSlot(WordAccess::Kind::kTakeSlot); }
-  static const void* Self() {
-    return g_run->Decode<const void*>(g_run->Do({WordAccess::Kind::kSelf}));
+  // The thread whose call runs.
+  struct Thread {
+    // NOLINTNEXTLINE(google-explicit-constructor): as a pointer
+    operator const void*() const {
+      return g_run->Decode<const void*>(g_run->Do({WordAccess::Kind::kSelf}));
+    }
+  };
+  static Thread Self() { return {}; }
+  static Slot* SlotOf(Thread /*thread*/) {
+    return AskForSlot(WordAccess::Kind::kMySlot);
   }
+  static Slot* TakeSlot() { return AskForSlot(WordAccess::Kind::kTakeSlot); }
   static bool has_barrier() { return true; }
   void Barrier() { g_run->Do({WordAccess::Kind::kBarrier}); }
 
@@ -162,12 +169,12 @@ using Lock = BiasedLockCore<Machine>;
 bool Call(Lock& lock, LockModel::Do call) {
   switch (call) {
     case LockModel::Do::kLock:
-      lock.Lock();
+      lock.Lock(Machine::Self());
       return true;
     case LockModel::Do::kTryLock:
-      return lock.TryLock() != Lock::Way::kNone;
+      return lock.TryLock(Machine::Self()) != Lock::Way::kNone;
     default:
-      if (auto* slot = lock.Entered()) {
+      if (auto* slot = lock.Entered(Machine::Self())) {
         Lock::Leave(slot);
       } else {
         lock.Release();

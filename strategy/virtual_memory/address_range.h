@@ -23,7 +23,11 @@ struct PageHandle {
   // progress.
   std::uint32_t pins = 0;
   bool is_shareable = false;  // Created for export.
-  bool is_leaving = false;    // Set while its retired addresses are looked for.
+  // Set while DetachFree searches its retired addresses.
+  bool is_leaving = false;
+  // Retired addresses that a thread unmaps at present. The handle is not
+  // released meanwhile.
+  std::uint32_t unmaps = 0;
   // Version of the PeerAccess grants at mapping.
   std::uint64_t access_version = 0;
   PageHandle* next =
@@ -62,7 +66,8 @@ class AddressRange : public Chunk {
   std::byte* map_end() const { return begin() + size_bytes() - kPageBytes; }
 
   // The handle of the page that contains `at`; null if nothing is mapped, or if
-  // the page is retired and its handle is not known any more.
+  // the page is retired and its handle is not known. The handle of a retired
+  // page may be mapped elsewhere: its `base` is then outside the page.
   PageHandle* HandleAt(const std::byte* at) const { return pages_[PageOf(at)]; }
   // Sets the handle of the pages from `base` on; null: not mapped.
   void SetHandle(const std::byte* base, std::size_t bytes, PageHandle* handle);

@@ -114,9 +114,11 @@ bool VirtualMemoryAllocator::IsConsistent() const {
           return false;
         }
         if (handle == nullptr) continue;
-        // Mapped here and elsewhere.
-        if (is_retired && handle->base != block->data) continue;
-        if (at < handle->base || at >= handle->end()) return false;
+        if (at < handle->base || at >= handle->end()) {
+          // Retired addresses of a handle that is mapped elsewhere.
+          if (is_usable) return false;
+          continue;
+        }
         // Count each handle once, at the block with its first byte.
         if (handle->base == at && at >= block->data) ++handles;
       }

@@ -103,7 +103,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void GiveUpIdle() noexcept override;
-  std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
+  Allocation* Lend(const LoanRequest& request) noexcept override;
   bool EndLending() noexcept override;
 
   // Requests for special memory: virtual_memory_special.cc.
@@ -256,19 +256,22 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses after the end of their work: of `most` handles, or
-  // more if the retired addresses have more handles than the strategy. Returns
-  // the bytes released with them.
+  // Unmaps retired addresses without pending work: at most `most` of them, or
+  // retired_count_ - handle_count_ if that is more. Returns the bytes released
+  // with them.
   std::size_t UnmapRetired(std::size_t most) noexcept;
   enum class Retired {
     kDone,     // Without pending work.
-    kLeaving,  // Of handles that are to be released, or of unknown ones.
+    kLeaving,  // Of a handle with is_leaving, or of an unknown one.
     kAll,
   };
   // Removes retired addresses from their list, as far as `retired` has room.
   // Hold lock_.
   void TakeRetired(Retired which, std::vector<Block*>& retired) noexcept;
   bool MayTake(const Block& retired, Retired which) const noexcept;
+  // The handle of a retired block, if it is mapped elsewhere; else null. Hold
+  // lock_.
+  static PageHandle* HandleElsewhere(const Block& retired);
   // Reserves room for `most`, as UnmapRetired. False: no host memory.
   bool ReserveForRetired(std::vector<Block*>& retired,
                          std::size_t most) noexcept;
@@ -314,7 +317,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t created_while_lent_ = 0;
   std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
   std::size_t pin_count_ = 0;     // Handles of all Pins.
-  bool was_retired_ = false;      // No chain allocates here any more.
+  bool has_no_chain_ = false;     // No chain allocates here any more.
   bool may_lack_grants_ = false;  // Handles were pending when grants changed.
 };
 

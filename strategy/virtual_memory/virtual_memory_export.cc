@@ -114,7 +114,7 @@ bool VirtualMemoryAllocator::Unpin(
   const std::lock_guard<ChainLock> guard(lock_);
   for (PageHandle* handle : handles) --handle->pins;
   pin_count_ -= handles.size();
-  return pin_count_ == 0 && was_retired_;
+  return pin_count_ == 0 && has_no_chain_;
 }
 
 std::size_t VirtualMemoryAllocator::PinOutdated(

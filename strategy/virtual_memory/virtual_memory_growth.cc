@@ -16,7 +16,8 @@ namespace {
 
 // Attempts of one growth, between which other threads may take what it found.
 constexpr int kMostAttempts = 64;
-// Retired addresses that a growth unmaps, by handles. Each takes 19 us (H200).
+// Most retired addresses that one growth unmaps, unless there are more of them
+// than handles. Each takes 19 us (H200).
 constexpr std::size_t kMostUnmaps = 128;
 
 }  // namespace

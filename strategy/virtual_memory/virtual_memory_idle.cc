@@ -22,7 +22,7 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
   // Do not release memory that is still mapped at retired addresses.
   if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
-    if (handles.size() == handles.capacity()) return;
+    if (handles.size() == handles.capacity() || handle.unmaps != 0) return;
     handles.push_back({&handle, &block, block.offset_units, 0});
   });
   std::sort(handles.begin(), handles.end(),
@@ -49,6 +49,7 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
     ++count;
   }
   handles.resize(count);
+  if (count == 0) return;
   // Their retired addresses.
   for (const FreeHandle& free : handles) free.handle->is_leaving = true;
   TakeRetired(Retired::kLeaving, retired);
@@ -151,6 +152,7 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
         --handle_count_;
         MakeHole(block);
       }
+      created_while_lent_ = 0;
       LimitCache();
       records_.Shed();
     }
@@ -258,20 +260,20 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
   FreeRanges();
 }
 
-std::size_t VirtualMemoryAllocator::SmallestLendable(
-    std::size_t bytes) const noexcept {
-  {
+Allocation* VirtualMemoryAllocator::Lend(const LoanRequest& request) noexcept {
+  // A request that would otherwise fail may also cost a wait.
+  if (request.effort != LoanRequest::Effort::kOrder) {
     const std::lock_guard<ChainLock> guard(lock_);
-    if (!was_retired_ && !VmmPolicy::MayLend(held())) return 0;
+    if (!has_no_chain_ && !VmmPolicy::MayLend(held())) return nullptr;
   }
-  return AutoGrowthAllocator::SmallestLendable(bytes);
+  return AutoGrowthAllocator::Lend(request);
 }
 
 bool VirtualMemoryAllocator::EndLending() noexcept {
   bool has_pages = false;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    was_retired_ = true;
+    has_no_chain_ = true;
     if (pin_count_ != 0) return false;
     // Pages that work may still use stay here, and can be lent meanwhile.
     has_pages = handle_count_ != 0;

@@ -14,6 +14,11 @@ namespace strata {
 
 using vmm::RangeOf;
 
+PageHandle* VirtualMemoryAllocator::HandleElsewhere(const Block& retired) {
+  PageHandle* const handle = RangeOf(retired).HandleAt(retired.data);
+  return handle != nullptr && handle->base != retired.data ? handle : nullptr;
+}
+
 bool VirtualMemoryAllocator::MayTake(const Block& retired,
                                      Retired which) const noexcept {
   if (which == Retired::kAll) return true;
@@ -32,12 +37,7 @@ void VirtualMemoryAllocator::TakeRetired(
     retired_.Remove(block);
     --retired_count_;
     blocks_.SetUnusable(block, BlockList::kPendingPool);
-    AddressRange& range = RangeOf(*block);
-    const PageHandle* const handle = range.HandleAt(block->data);
-    // Another thread may release the handle from here on.
-    if (handle != nullptr && handle->base != block->data) {
-      range.SetHandle(block->data, block->size, nullptr);
-    }
+    if (PageHandle* const handle = HandleElsewhere(*block)) ++handle->unmaps;
     retired.push_back(block);
   }
 }
@@ -89,7 +89,10 @@ PageHandle* VirtualMemoryAllocator::MakeHoles(Block* const* first,
   for (std::size_t i = 0; i < count; ++i) {
     Block* const block = first[i];
     AddressRange& range = RangeOf(*block);
-    if (PageHandle* const handle = range.HandleAt(block->data)) {
+    if (PageHandle* const elsewhere = HandleElsewhere(*block)) {
+      --elsewhere->unmaps;
+      range.SetHandle(block->data, block->size, nullptr);
+    } else if (PageHandle* const handle = range.HandleAt(block->data)) {
       range.SetHandle(block->data, block->size, nullptr);
       --handle_count_;
       refused_bytes_ -= handle->bytes;
@@ -126,6 +129,9 @@ bool VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired,
       are_all_unmapped = false;
       const std::lock_guard<ChainLock> guard(lock_);
       for (std::size_t j = 0; j < count; ++j) {
+        if (PageHandle* const handle = HandleElsewhere(*first[j])) {
+          --handle->unmaps;
+        }
         Retire(first[j], first[j]->offset_units);
       }
     }

@@ -23,8 +23,8 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.
 constexpr std::size_t kQuantumDivisor = 256;
-// Divisor of the reserved bytes: while much memory of the device is free, a
-// growth moves pages (Remap::kDial) only if the room is at least this part.
+// Divisor of the reserved bytes: least room with which a stream moves memory
+// once it holds more than its peak (IsAmple).
 constexpr std::size_t kAmpleRoomDivisor = 4;
 // First range of an arena, as a fraction of the device's memory.
 constexpr std::size_t kFirstRangeDivisor = 8;
@@ -111,7 +111,8 @@ bool VmmPolicy::IsSettled(const Held& held) {
 }
 
 bool VmmPolicy::MayLend(const Held& held) {
-  return held.created_while_lent_bytes <= held.reserved_bytes / kLendingDivisor;
+  return !IsSettled(held) ||
+         held.created_while_lent_bytes <= held.reserved_bytes / kLendingDivisor;
 }
 
 bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,

@@ -49,7 +49,8 @@ class VmmPolicy {
     // Since the peak rose last: bytes moved, and growths that moved some.
     std::size_t moved_bytes = 0;
     std::size_t moves = 0;
-    // Since the stream settled: bytes created while others borrowed some.
+    // Since the peak rose last: bytes that the settled stream created while it
+    // had lent some. A release starts the count again.
     std::size_t created_while_lent_bytes = 0;
   };
   // Whether a growth moves free handles first. It lacks `missing` bytes, while
@@ -62,8 +63,8 @@ class VmmPolicy {
   // Whether a stream has moved enough since its peak rose. Each move counts
   // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
   static bool IsSettled(const Held& held);
-  // Whether a stream lends memory. A settled stream stops when loans make it
-  // create memory.
+  // Whether a stream lends memory. A settled stream lends none once loans have
+  // made it create memory.
   static bool MayLend(const Held& held);
   // Credit for moving `bytes`.
   std::size_t CreditFor(std::size_t bytes) const {

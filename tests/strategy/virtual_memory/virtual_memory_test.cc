@@ -167,26 +167,87 @@ TEST_F(VirtualMemoryTest, AReleaseUnmapsTheRetiredAddressesOfItsHandlesOnly) {
   EXPECT_EQ(device().Leaks().mappings, 768U - 2 + 1);
 }
 
-TEST_F(VirtualMemoryTest, ASettledStreamStopsLendingWhenLoansMakeItCreate) {
-  options_.memory_bytes = 1024 * kMiB;
-  Build();
-  b_ = place_->AddChain();
-  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 8 * kMiB, 8);
-  // Moves half of the memory without a new peak.
-  const AllocationPtr large = a_->Allocate(32 * kMiB);
-  kept[1].reset();
-  std::size_t before = reserved();
-  const AllocationPtr loan = b_->Allocate(4 * kMiB);
-  EXPECT_EQ(reserved(), before);
-  kept[3].reset();
-  kept[5].reset();
-  const AllocationPtr more = a_->Allocate(20 * kMiB);
-  EXPECT_GT(reserved(), before + before / 12);
-  // a_ has free blocks of 8 MiB that it does not lend.
-  kept[7].reset();
-  before = reserved();
+class LendingTest : public VirtualMemoryTest {
+ protected:
+  void TearDown() override {
+    kept_.clear();
+    loan_.reset();
+    VirtualMemoryTest::TearDown();
+  }
+  // Lets a_ settle, lend, and create memory meanwhile.
+  void StopLending() {
+    options_.memory_bytes = 1024 * kMiB;
+    Build();
+    b_ = place_->AddChain();
+    kept_ = VmmFixture::LeaveHalf(a_, 8 * kMiB, 8);
+    // Moves half of the memory without a new peak.
+    kept_.push_back(a_->Allocate(32 * kMiB));
+    kept_[1].reset();
+    const std::size_t before = reserved();
+    loan_ = b_->Allocate(4 * kMiB);
+    EXPECT_EQ(reserved(), before);
+    kept_[3].reset();
+    kept_[5].reset();
+    kept_.push_back(a_->Allocate(20 * kMiB));
+    EXPECT_GT(reserved(), before + before / 12);
+    // From here on, a_ has free blocks of 8 MiB.
+    kept_[7].reset();
+  }
+  // Fills a_ with blocks of 1 MiB, so that none of its handles is free, and
+  // frees one of them.
+  void LeaveOneMebibyte() {
+    const Request request{.bytes = kMiB, .flags = kNoGrowth};
+    Failure failure;
+    while (AllocationPtr block = a_->AllocateOrNull(request, failure)) {
+      kept_.push_back(std::move(block));
+    }
+    kept_.pop_back();
+  }
+
+  std::vector<AllocationPtr> kept_;
+  AllocationPtr loan_;
+};
+
+TEST_F(LendingTest, ASettledStreamStopsWhenLoansMakeItCreate) {
+  StopLending();
+  const std::size_t before = reserved();
   const AllocationPtr own = b_->Allocate(8 * kMiB);
   EXPECT_GT(reserved(), before);
+}
+
+TEST_F(LendingTest, ASettledStreamServesARequestThatWouldFail) {
+  StopLending();
+  LeaveOneMebibyte();
+  const AllocationPtr rest = b_->Allocate(1024 * kMiB - reserved());
+  ASSERT_EQ(reserved(), 1024 * kMiB);
+  EXPECT_NE(TryAllocate(b_, kMiB), nullptr);
+}
+
+TEST_F(LendingTest, AReleaseLetsASettledStreamLendAgain) {
+  StopLending();
+  const std::size_t before = reserved();
+  a_->Release();
+  EXPECT_LT(reserved(), before);
+  LeaveOneMebibyte();
+  const std::size_t released = reserved();
+  const AllocationPtr loan = b_->Allocate(kMiB);
+  EXPECT_EQ(reserved(), released);
+}
+
+TEST_F(VirtualMemoryTest, AddressesThatAReleaseDoesNotUnmapStayRetired) {
+  Build();
+  std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
+  // A growth fails, and the driver refuses to unmap its addresses.
+  device().AddFault(FailNth(DeviceCall::kSetAccess, 1));
+  device().AddFault(FailNth(DeviceCall::kUnmapRange, 1));
+  EXPECT_EQ(TryAllocate(a_, 32 * kMiB), nullptr);
+  EXPECT_GT(device().Leaks().mapped_bytes, 64 * kMiB);
+  for (std::size_t i = 0; i < kept.size(); i += 2) {
+    kept[i] = a_->Allocate(8 * kMiB);
+  }
+  // No handle is free.
+  a_->Release();
+  EXPECT_EQ(device().Leaks().mapped_bytes, 64 * kMiB);
 }
 
 TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {

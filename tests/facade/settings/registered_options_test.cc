@@ -32,6 +32,12 @@ class WithUnit final : public Decorator {
   const char* name() const override { return "with_unit"; }
 };
 
+class WithCheck final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  const char* name() const override { return "with_check"; }
+};
+
 std::uint64_t g_unit = 0;
 std::string g_label;
 
@@ -40,6 +46,13 @@ std::shared_ptr<Allocator> MakeWithUnit(std::shared_ptr<ChunkPool> pool,
                                         const StrategyOptions& options) {
   g_unit = options.registered.Get<std::uint64_t>("unit");
   return std::make_shared<WithUnit>(
+      MakeDirectAllocator(std::move(pool), std::move(stream), options));
+}
+
+std::shared_ptr<Allocator> MakeWithCheck(std::shared_ptr<ChunkPool> pool,
+                                         std::shared_ptr<ChainStream> stream,
+                                         const StrategyOptions& options) {
+  return std::make_shared<WithCheck>(
       MakeDirectAllocator(std::move(pool), std::move(stream), options));
 }
 
@@ -68,7 +81,7 @@ void CheckUnit(const StrategyOptions& options, std::uint64_t limit_mb) {
 const StrategyRegistrar g_with_check(StrategyFactory{
     .name = "with_check",
     .priority = 100,
-    .make = &MakeWithUnit,
+    .make = &MakeWithCheck,
     .file = __FILE__,
     .line = __LINE__,
     .check = &CheckUnit,
@@ -174,8 +187,8 @@ TEST_F(RegisteredOptionsTest, ALibraryThatIsLoadedAgainMayHaveOtherDefaults) {
 
 TEST_F(RegisteredOptionsTest, ALibraryMayBeLoadedWhileFlagsAreRead) {
   std::atomic<bool> is_over{false};
-  std::thread loader([&is_over] {
-    std::deque<DecoratorRegistrar> loaded;
+  std::deque<DecoratorRegistrar> loaded;
+  std::thread loader([&] {
     for (int i = 0; i < 300; ++i) {
       loaded.emplace_back(Loaded("loaded" + std::to_string(i),
                                  {"label", "String", "", "Help."}));

@@ -1,9 +1,11 @@
 #include "strata/allocation/option_values.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <optional>
+#include <set>
 
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
 namespace strata {
@@ -13,15 +15,6 @@ std::optional<bool> ParseBool(std::string_view text) {
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
   return std::nullopt;
-}
-
-template <class Number>
-std::optional<Number> ParseNumber(std::string_view text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return number;
 }
 
 // Removes the part of `text` before `separator`, and returns it.
@@ -58,16 +51,38 @@ Value Parse(std::string_view name, std::string_view type,
                               "' is not a value of type " + std::string(type));
 }
 
+bool IsWord(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
 }  // namespace
 
-std::vector<RegisteredOption> WithTexts(std::vector<RegisteredOption> options,
-                                        const std::string& name,
-                                        const OptionTexts& texts) {
+std::vector<RegisteredOption> WithFlagTexts(
+    std::vector<RegisteredOption> options, const std::string& name,
+    const OptionTexts& texts) {
   for (RegisteredOption& option : options) {
     const auto found = texts.find(FlagOf(name, option));
     if (found != texts.end()) option.default_value = found->second;
   }
   return options;
+}
+
+void CheckOptions(const std::string& name,
+                  const std::vector<RegisteredOption>& options) {
+  std::set<std::string_view> names;
+  for (const RegisteredOption& option : options) {
+    const auto refuse = [&](const char* why) {
+      throw std::invalid_argument("'" + option.name + "' " + why);
+    };
+    if (option.name.empty()) refuse("is no name");
+    if (!IsWord(FlagOf(name, option))) {
+      refuse("cannot be a flag: the name is not a word");
+    }
+    if (!names.insert(option.name).second) refuse("is there twice");
+  }
+  const OptionValues defaults(options, "");
 }
 
 void CheckOptionText(std::string_view name, std::string_view type,

@@ -35,9 +35,15 @@ inline std::string FlagOf(const std::string& name,
 
 // Returns `options` with other defaults: the texts of the flags that the user
 // set.
-std::vector<RegisteredOption> WithTexts(std::vector<RegisteredOption> options,
-                                        const std::string& name,
-                                        const OptionTexts& texts);
+std::vector<RegisteredOption> WithFlagTexts(
+    std::vector<RegisteredOption> options, const std::string& name,
+    const OptionTexts& texts);
+
+// Errors: std::invalid_argument naming the option of the strategy or decorator
+//   `name`: two options have this name, its flag is not a word, or its type or
+//   default is wrong.
+void CheckOptions(const std::string& name,
+                  const std::vector<RegisteredOption>& options);
 
 // Errors: std::invalid_argument naming `name` and `text`, if no value of `type`
 //   has this text.
@@ -59,6 +65,7 @@ class OptionValues {
   // Value of an option: bool, std::uint64_t (for Uint64 and Bytes), double or
   // std::string.
   //
+  // Lifetime: as this object; copy a String.
   // Errors: std::logic_error if no option has this name and type.
   template <class Type>
   const Type& Get(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -70,18 +71,32 @@ struct FlagValues {
   bool strategy_was_set = false;
 };
 
+// The value of the flag of an option. Nothing if another thread has registered
+// the option since RegisterFlags, and for a registered option that the user
+// does not set: the flag may have the default of a library that is unloaded.
+std::optional<std::string> ValueOf(const OptionInfo& option) {
+  gflags::CommandLineFlagInfo info;
+  if (!gflags::GetCommandLineFlagInfo(option.name, &info)) return std::nullopt;
+  TakeFromEnvironment(option.name, option.type);
+  gflags::GetCommandLineFlagInfo(option.name, &info);
+  if (option.is_registered && info.is_default &&
+      !IsFlagOfProgram(option.name)) {
+    return std::nullopt;
+  }
+  return std::move(info.current_value);
+}
+
 FlagValues ReadFlags() {
   RegisterFlags();
   FlagValues values;
   for (const OptionInfo& option : OptionTable()) {
-    TakeFromEnvironment(option.name, option.type);
-    const gflags::CommandLineFlagInfo info =
-        gflags::GetCommandLineFlagInfoOrDie(option.name);
+    const std::optional<std::string> value = ValueOf(option);
+    if (!value) continue;
     if (std::string_view(option.name) == kStrategyFlag) {
-      values.allocator_strategy = info.current_value;
+      values.allocator_strategy = *value;
       values.strategy_was_set = IsFlagSet(option.name);
     } else {
-      values.options.Set(option.name, info.current_value);
+      values.options.Set(option.name, *value);
     }
   }
   for (const RemovedOption& option : RemovedOptions()) {

@@ -15,6 +15,7 @@
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/guard/guard_settings.h"
 #include "strata/base/log.h"
+#include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/settings/option_aliases.h"
@@ -35,15 +36,11 @@ constexpr unsigned char kInitByte = 0xEF;
 }
 
 template <class Number>
-void ParseNumber(std::string_view name, std::string_view value,
-                 const char* expected, Number& out) {
-  Number number{};
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (value.empty() || error != std::errc() || stop != end) {
-    BadValue(name, value, expected);
-  }
-  out = number;
+void SetNumber(std::string_view name, std::string_view value,
+               const char* expected, Number& out) {
+  const auto number = ParseNumber<Number>(value);
+  if (!number) BadValue(name, value, expected);
+  out = *number;
 }
 
 void SetBool(std::string_view name, std::string_view value, bool& out) {
@@ -59,7 +56,7 @@ void SetBool(std::string_view name, std::string_view value, bool& out) {
 template <class Field>
 void SetInt64(std::string_view name, std::string_view value, Field& out) {
   std::int64_t number = 0;
-  ParseNumber(name, value, "a whole number", number);
+  SetNumber(name, value, "a whole number", number);
   if (number < std::numeric_limits<Field>::min() ||
       number > std::numeric_limits<Field>::max()) {
     BadValue(name, value, "in range");
@@ -69,11 +66,11 @@ void SetInt64(std::string_view name, std::string_view value, Field& out) {
 
 void SetUint64(std::string_view name, std::string_view value,
                std::uint64_t& out) {
-  ParseNumber(name, value, "a whole number that is not negative", out);
+  SetNumber(name, value, "a whole number that is not negative", out);
 }
 
 void SetDouble(std::string_view name, std::string_view value, double& out) {
-  ParseNumber(name, value, "a number", out);
+  SetNumber(name, value, "a number", out);
 }
 
 void SetString(std::string_view /*name*/, std::string_view value,
@@ -390,7 +387,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   const StrategyOptions strategies = strategy.ByType();
   CheckStrategyOptions(strategies);
   CheckDecoratorOptions(decorators);
-  CheckLimit(LimitedStrategy(Strategy()), strategies, gpu_memory_limit_mb);
+  CheckSelectedStrategy(LimitedStrategy(Strategy()), strategies,
+                        gpu_memory_limit_mb);
+  for (const std::string& name : {host.strategy, host.pinned_strategy}) {
+    CheckSelectedStrategy(name, strategy.ByType(/*is_on_host=*/true), 0);
+  }
   CheckMebibytes("gpu_memory_limit_mb", gpu_memory_limit_mb);
   CheckFiles(decorators, platform);
   if (!decorators.fault.empty() &&

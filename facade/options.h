@@ -68,6 +68,7 @@ struct OptionInfo {
   const char* type;
   std::string default_value;
   const char* help;
+  bool is_registered = false;  // by the program
 };
 
 // Errors: std::invalid_argument if a registered option has the name of another.

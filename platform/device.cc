@@ -78,7 +78,8 @@ Status NotSupported(const Arguments&... /*arguments*/) {
 
 }  // namespace
 
-// A pure virtual entry point has this body too; a device may call it.
+// An entry point that is pure virtual also has this body, so an override may
+// call it.
 #define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
   Status Device::method parameters { return NotSupported arguments; }
 #include "strata/platform/calls/device_calls.def"

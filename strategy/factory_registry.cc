@@ -25,7 +25,7 @@ void StrategyFactories::Register(const StrategyFactory& factory) {
   if (factory.priority < 0) refuse("has a negative priority");
   if (factory.make == nullptr) refuse("has no function that makes it");
   try {
-    OptionValues(factory.options, "");
+    CheckOptions(factory.name, factory.options);
   } catch (const std::invalid_argument& error) {
     refuse(std::string("has a wrong option: ") + error.what());
   }

@@ -48,9 +48,11 @@ struct StrategyFactory {
   unsigned traits = kPlainStrategy;  // StrategyTraits
   // Throws std::invalid_argument if its options are invalid, or take more
   // memory at once than a limit in MiB allows (0: no limit). Null: no check.
+  // Options::Validate calls it for the strategies that a facade selects.
   void (*check)(const StrategyOptions& options,
                 std::uint64_t limit_mb) = nullptr;
-  // Each becomes the flag --NAME_OPTION. StrategyOptions::own has the values.
+  // Each becomes the flag --NAME_OPTION. StrategyOptions::registered has the
+  // values.
   std::vector<RegisteredOption> options = {};
 };
 
@@ -62,11 +64,11 @@ inline constexpr int kBuiltInStrategyPriority = 100;
 // Model: the factory of the highest priority serves a name. No two factories
 //   share both name and priority, so there is no tie.
 // Errors: Register throws, and nothing has changed. std::invalid_argument for
-//   an empty name, a negative priority, a missing function, an option with an
-//   unknown type or default, or a pair of name and priority that is registered
-//   already; the last message names both places in the source. std::logic_error
-//   after the first look-up of a strategy, because the meaning of a name must
-//   not change.
+//   an empty name, a negative priority, a missing function, an error of
+//   CheckOptions, or a pair of name and priority that is registered already;
+//   the last message names both places in the source. std::logic_error after
+//   the first look-up of a strategy, because the meaning of a name must not
+//   change.
 // Threads: any thread.
 // Source: tf_bfc.md §2 (AllocatorFactoryRegistry).
 class StrategyFactories {

@@ -11,8 +11,7 @@
 namespace strata {
 
 // Errors: std::invalid_argument if 64 bits cannot hold the bytes of an option
-// in
-//   MiB.
+//   in MiB.
 inline void CheckMebibytes(const char* option, std::uint64_t mebibytes) {
   if (mebibytes <= (UINT64_MAX >> 20)) return;
   throw std::invalid_argument(std::string(option) + ": " +

@@ -23,6 +23,15 @@ StrategyFactory Named(const std::string& name) {
                               "' (known: " + known + ")");
 }
 
+// `options` as `factory` receives them.
+StrategyOptions OptionsFor(const StrategyFactory& factory,
+                           StrategyOptions options) {
+  options.registered = OptionValues(
+      WithFlagTexts(factory.options, factory.name, options.registered_texts),
+      "");
+  return options;
+}
+
 }  // namespace
 
 StrategyFactories& StrategyFactories::Instance() {
@@ -53,11 +62,12 @@ unsigned TraitsOf(const std::string& name) {
   return factory ? factory->traits : unsigned{kPlainStrategy};
 }
 
-void CheckLimit(const std::string& name, const StrategyOptions& options,
-                std::uint64_t limit_mb) {
+void CheckSelectedStrategy(const std::string& name,
+                           const StrategyOptions& options,
+                           std::uint64_t limit_mb) {
   const auto factory = StrategyFactories::Instance().Peek(name);
-  if (limit_mb == 0 || !factory || factory->check == nullptr) return;
-  factory->check(options, limit_mb);
+  if (!factory || factory->check == nullptr) return;
+  factory->check(OptionsFor(*factory, options), limit_mb);
 }
 
 void CheckStrategyOptions(const StrategyOptions& options) {
@@ -75,12 +85,11 @@ StrategySource::StrategySource(const std::string& name,
                                std::shared_ptr<ChunkPool> pool,
                                const StrategyOptions& options,
                                std::shared_ptr<DeferredFrees> frees)
-    : pool_(std::move(pool)), options_(options), frees_(std::move(frees)) {
+    : pool_(std::move(pool)), frees_(std::move(frees)) {
   const StrategyFactory factory = Named(name);
   make_ = factory.make;
   is_shared_ = factory.is_shared;
-  options_.own = OptionValues(
-      WithTexts(factory.options, factory.name, options_.own_texts), "");
+  options_ = OptionsFor(factory, options);
 }
 
 std::shared_ptr<Allocator> StrategySource::For(

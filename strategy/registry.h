@@ -30,10 +30,13 @@ unsigned TraitsOf(const std::string& name);
 //   that contradict each other.
 void CheckStrategyOptions(const StrategyOptions& options);
 
-// Errors: std::invalid_argument if an option of the strategy takes more memory
+// Checks the options of the strategy `name`, also of one from outside the tree.
+//
+// Errors: std::invalid_argument if an option is invalid, or takes more memory
 //   at once than the limit in MiB allows; 0: no limit.
-void CheckLimit(const std::string& name, const StrategyOptions& options,
-                std::uint64_t limit_mb);
+void CheckSelectedStrategy(const std::string& name,
+                           const StrategyOptions& options,
+                           std::uint64_t limit_mb);
 
 // The strategy of graph pools at a place with the strategy `name`: `name`
 // itself if it serves graphs, else auto_growth.

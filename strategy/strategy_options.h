@@ -48,9 +48,9 @@ class StrategyOptions : public StrategyPlace {
   }
 
   // The options of a strategy from outside the tree (factory_registry.h).
-  OptionValues own;
+  OptionValues registered;
   // Options of such strategies that flags set.
-  OptionTexts own_texts;
+  OptionTexts registered_texts;
 
  private:
   std::map<std::type_index, std::any> by_type_;

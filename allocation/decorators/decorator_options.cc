@@ -43,7 +43,8 @@ void CheckDecoratorOptions(const DecoratorOptions& options) {
     throw std::invalid_argument(
         "strata_exact_peak contradicts strata_stat=false: nothing counts");
   }
-  DecoratorFactories::Instance().Select(options.registered, options.own_texts);
+  DecoratorFactories::Instance().Select(options.registered,
+                                        options.registered_texts);
   FaultPlan::Parse(options.fault);
   GuardSettings::From(options);
 }

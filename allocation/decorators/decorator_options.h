@@ -30,7 +30,7 @@ struct DecoratorOptions : RecordingOptions, GuardOptions {
 #undef STRATA_OWN_OPTION
 
   // Options of registered decorators that flags set.
-  OptionTexts own_texts;
+  OptionTexts registered_texts;
 
   // True if a thread may own the lock of a stream. False if the system has no
   // ProcessBarrier. This is logged once if `stream_lock` is "biased".

@@ -49,7 +49,7 @@ std::shared_ptr<Allocator> Wrap(std::shared_ptr<Allocator> inner,
                                 const DecoratorOptions& options,
                                 const ChainContext& context) {
   const auto registered = DecoratorFactories::Instance().Select(
-      options.registered, options.own_texts);
+      options.registered, options.registered_texts);
   const auto add = [&](const DecoratorPosition& position) {
     inner = AddRegistered(std::move(inner), position, registered, context);
   };

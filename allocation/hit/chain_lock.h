@@ -23,7 +23,7 @@ class alignas(64) ChainLock {
   ChainLock(const ChainLock&) = delete;
   ChainLock& operator=(const ChainLock&) = delete;
 
-  // As for BiasedLock.
+  // `self` must be ThisThread(); another thread's state breaks the lock.
   void lock(ThreadState& self = ThisThread()) {
     lock_.lock(self);
     TakeIn();

@@ -1,7 +1,5 @@
 #include "strata/facade/settings/registered_options.h"
 
-#include <algorithm>
-#include <cctype>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -44,13 +42,11 @@ bool IsOptionOfTree(std::string_view name) {
   if (name == #option) return true;
 #include "strata/facade/options.def"
 #undef STRATA_OPTION
+#define STRATA_REMOVED_OPTION(Type, option, default_value, why) \
+  if (name == #option) return true;
+#include "strata/facade/settings/removed_options.def"
+#undef STRATA_REMOVED_OPTION
   return false;
-}
-
-bool IsName(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  });
 }
 
 // The characters of `text`, for as long as the process lives.
@@ -68,14 +64,14 @@ std::vector<OptionInfo> RegisteredOptionTable() {
   std::set<std::string> flags;
   for (const Row& row : Rows()) {
     const bool is_new = flags.insert(row.flag).second;
-    if (!is_new || IsOptionOfTree(row.flag) || !IsName(row.flag)) {
-      throw std::invalid_argument(
-          row.owner + ": its option '" + row.option.name +
-          "' cannot be the flag --" + row.flag +
-          (IsName(row.flag) ? ": there is such a flag" : ": not a name"));
+    if (!is_new || IsOptionOfTree(row.flag)) {
+      throw std::invalid_argument(row.owner + ": its option '" +
+                                  row.option.name + "' cannot be the flag --" +
+                                  row.flag + ": there is such a flag");
     }
     table.push_back({Forever(row.flag), Forever(row.option.type),
-                     row.option.default_value, Forever(row.option.help)});
+                     row.option.default_value, Forever(row.option.help),
+                     /*is_registered=*/true});
   }
   return table;
 }
@@ -85,8 +81,9 @@ bool SetRegisteredOption(Options& options, std::string_view name,
   for (const Row& row : Rows()) {
     if (row.flag != name) continue;
     CheckOptionText(name, row.option.type, value);
-    OptionTexts& texts = row.is_of_strategy ? options.strategy.own_texts
-                                            : options.decorators.own_texts;
+    OptionTexts& texts = row.is_of_strategy
+                             ? options.strategy.registered_texts
+                             : options.decorators.registered_texts;
     texts[row.flag] = value;
     return true;
   }
@@ -95,8 +92,8 @@ bool SetRegisteredOption(Options& options, std::string_view name,
 
 std::string RegisteredText(const Options& options,
                            const OptionInfo& registered) {
-  for (const OptionTexts* texts :
-       {&options.strategy.own_texts, &options.decorators.own_texts}) {
+  for (const OptionTexts* texts : {&options.strategy.registered_texts,
+                                   &options.decorators.registered_texts}) {
     const auto found = texts->find(registered.name);
     if (found != texts->end()) return found->second;
   }

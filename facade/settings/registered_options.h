@@ -13,7 +13,7 @@ namespace strata {
 // the names of their flags.
 //
 // Errors: std::invalid_argument naming an option whose flag has another option
-//   already, or no valid name.
+//   already.
 std::vector<OptionInfo> RegisteredOptionTable();
 
 // Sets the option `name`. False if no strategy or decorator registered it.

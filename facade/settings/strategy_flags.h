@@ -14,7 +14,8 @@
 namespace strata {
 
 // The options at a place of the host: those that are about devices have their
-// defaults. A strategy with such options has a function of its own.
+// defaults. Overload OnHost in the strategy's options.h if some of its options
+// are about devices.
 template <class Own>
 Own OnHost(const Own& options) {
   return options;
@@ -24,7 +25,7 @@ Own OnHost(const Own& options) {
 template <class... Own>
 struct JoinedOptions : Own... {
   // Options of registered strategies that flags set.
-  OptionTexts own_texts;
+  OptionTexts registered_texts;
 
   // The options as a strategy receives them, on a device or on the host.
   StrategyOptions ByType(bool is_on_host = false) const {
@@ -32,7 +33,7 @@ struct JoinedOptions : Own... {
     ((options.Edit<Own>() = is_on_host ? OnHost(static_cast<const Own&>(*this))
                                        : static_cast<const Own&>(*this)),
      ...);
-    options.own_texts = own_texts;
+    options.registered_texts = registered_texts;
     return options;
   }
 };

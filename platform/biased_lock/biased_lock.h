@@ -118,7 +118,7 @@ class BiasedLock {
   explicit BiasedLock(ProcessBarrier* barrier)
       : core_(BiasedLockMachine(barrier)) {}
 
-  // A caller that has its ThisThread() passes it, here and below.
+  // `self` must be ThisThread(); another thread's state breaks the lock.
   void lock(ThreadState& self = ThisThread()) {
     if (core_.Lock(&self) == nullptr) ++self.held_words;
   }

@@ -154,11 +154,13 @@ class BiasedLockCore {
 
   // Acquires the word of a lock without owner, for the next of several
   // acquisitions in a row, but not for the one that makes an owner.
-  bool TryContinueRun(const void* self) {
+  bool TryContinueRun(Thread self) {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     const Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) return true;
-    if (owner == Machine::Nobody() && last_ == self && run_ + 1 < run_to_own_) {
+    const void* const address = self;
+    if (owner == Machine::Nobody() && last_ == address &&
+        run_ + 1 < run_to_own_) {
       run_ = run_ + 1;
       return true;
     }
@@ -194,10 +196,10 @@ class BiasedLockCore {
     run_to_own_ = std::min(2 * run_to_own_, Machine::kMostRun);
   }
 
-  void CountRun(Thread thread) {
-    const void* const self = thread;
-    if (last_ != self) {
-      last_ = self;
+  void CountRun(Thread self) {
+    const void* const address = self;
+    if (last_ != address) {
+      last_ = address;
       run_ = 0;
       turns_ = turns_ + 1;
       if (turns_ == Machine::kMostTurns) {
@@ -209,7 +211,7 @@ class BiasedLockCore {
     run_ = run_ + 1;
     if (run_ < run_to_own_) return;
     run_ = 0;
-    Slot* slot = Machine::SlotOf(thread);
+    Slot* slot = Machine::SlotOf(self);
     if (slot == nullptr) slot = Machine::TakeSlot();
     if (slot == nullptr) return;
     turns_ = 0;

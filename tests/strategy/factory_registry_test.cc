@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "strata/allocation/decorator.h"
 #include "strata/strategy/registry.h"
@@ -101,6 +102,26 @@ TEST(StrategyFactoriesTest, RefusesWhatIsNoFactory) {
   EXPECT_THAT(Refusal<std::invalid_argument>(factories, wrong),
               AllOf(HasSubstr("some_file.cc:14"),
                     HasSubstr("unit: 'some' is not a value of type Bytes")));
+  EXPECT_TRUE(factories.Names().empty());
+}
+
+TEST(StrategyFactoriesTest, RefusesAnOptionWhoseFlagIsNoWordOrNotUnique) {
+  StrategyFactories factories;
+  const auto refusal = [&](const std::string& strategy,
+                           const std::vector<std::string>& options) {
+    StrategyFactory wrong = Factory(strategy, 1, 15);
+    for (const std::string& option : options) {
+      wrong.options.push_back({option, "Bytes", "1", "Help."});
+    }
+    return Refusal<std::invalid_argument>(factories, wrong);
+  };
+  EXPECT_THAT(refusal("a", {""}), AllOf(HasSubstr("strategy 'a'"),
+                                        HasSubstr("option: '' is no name")));
+  EXPECT_THAT(refusal("a", {"-"}),
+              HasSubstr("'-' cannot be a flag: the name is not a word"));
+  EXPECT_THAT(refusal("a-b", {"unit"}), HasSubstr("'unit' cannot be a flag"));
+  EXPECT_THAT(refusal("a", {"unit", "unit"}),
+              HasSubstr("'unit' is there twice"));
   EXPECT_TRUE(factories.Names().empty());
 }
 

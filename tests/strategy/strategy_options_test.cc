@@ -93,13 +93,15 @@ TEST(StrategyTraitsTest, ALimitBoundsTheFirstMemoryOfTheStrategyAlone) {
   for (const char* strategy :
        {"auto_growth", "naive_best_fit", "thread_local", "cuda_malloc_async"}) {
     const auto check = [&](std::uint64_t limit_mb) {
-      return CheckError([&] { CheckLimit(strategy, options, limit_mb); });
+      return CheckError(
+          [&] { CheckSelectedStrategy(strategy, options, limit_mb); });
     };
     EXPECT_THAT(check(64), HasSubstr("contradicts gpu_memory_limit_mb=64"));
     EXPECT_EQ(check(65), "none") << strategy;
     EXPECT_EQ(check(0), "none") << strategy;
   }
-  EXPECT_EQ(CheckError([&] { CheckLimit("bfc", options, 1); }), "none");
+  EXPECT_EQ(CheckError([&] { CheckSelectedStrategy("bfc", options, 1); }),
+            "none");
 }
 
 }  // namespace

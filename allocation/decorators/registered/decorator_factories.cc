@@ -49,8 +49,8 @@ SelectedDecorator Selected(const DecoratorFactory& factory,
                            const OptionTexts& texts) {
   try {
     return {factory,
-            DecoratorSettings(WithTexts(factory.options, factory.name, texts),
-                              options)};
+            DecoratorSettings(
+                WithFlagTexts(factory.options, factory.name, texts), options)};
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument("strata_decorators: " + factory.name + ": " +
                                 error.what());
@@ -80,7 +80,7 @@ void DecoratorFactories::Register(const DecoratorFactory& factory) {
            ", strategy)");
   }
   try {
-    DecoratorSettings(factory.options, "");
+    CheckOptions(factory.name, factory.options);
   } catch (const std::invalid_argument& error) {
     refuse(std::string("has a wrong option: ") + error.what());
   }

@@ -64,8 +64,8 @@ struct SelectedDecorator {
 //
 // Errors: Register throws std::invalid_argument, and nothing has changed: a
 //   name that is empty or not unique, a layer that does not exist, a missing
-//   function, an option with an unknown type or default. The message names the
-//   place in the source.
+//   function, an error of CheckOptions. The message names the place in the
+//   source.
 // Threads: any thread.
 class DecoratorFactories {
  public:

@@ -91,15 +91,15 @@ class SimDevice final : public Device {
   // - Graphs: handles are valid on any device of the platform. GraphMemTrim and
   //   GraphMemAttribute count bytes of whole frames.
   // - UserObjectCreate: the destructor runs in a thread that makes a later
-  // call.
+  //   call.
 #define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
   Status method parameters override;
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
 
-  // As MemcpyAsync above. If the copy reads device or managed memory into the
-  // host, `reads` counts it when it runs, also at each launch of a graph.
-  // `reads` outlives the device, or is null.
+  // As the entry point MemcpyAsync. If the copy reads device or managed memory
+  // into the host, `reads` counts it when it runs, also at each launch of a
+  // graph. `reads` outlives the device, or is null.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream, ReadCounter* reads);
 

@@ -1,6 +1,6 @@
 // The functions that call a function of the driver with the same meaning, as
 // runtime_entries.def lists them. Handles, numbers and structures of the two
-// are the same.
+// are the same; ToDriver compiles for no other types.
 
 #include <cstddef>
 #include <tuple>
@@ -10,11 +10,6 @@
 
 namespace strata::simdriver::runtime {
 namespace {
-
-static_assert(sizeof(cudaMemAccessDesc) == sizeof(CUmemAccessDesc));
-static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData));
-static_assert(offsetof(cudaGraphEdgeData, type) ==
-              offsetof(CUgraphEdgeData, type));
 
 template <class Function>
 struct ParametersOf;
@@ -26,17 +21,53 @@ template <class Function, std::size_t kIndex>
 using Parameter =
     std::tuple_element_t<kIndex, typename ParametersOf<Function>::Tuple>;
 
+// The structures of the two that have one layout.
+template <class Runtime, class Driver>
+inline constexpr bool kIsSameStruct = false;
+template <>
+inline constexpr bool kIsSameStruct<cudaMemAccessDesc, CUmemAccessDesc> = true;
+static_assert(sizeof(cudaMemAccessDesc) == sizeof(CUmemAccessDesc));
+static_assert(offsetof(cudaMemAccessDesc, flags) ==
+              offsetof(CUmemAccessDesc, flags));
+template <>
+inline constexpr bool kIsSameStruct<cudaGraphEdgeData, CUgraphEdgeData> = true;
+static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData));
+static_assert(offsetof(cudaGraphEdgeData, type) ==
+              offsetof(CUgraphEdgeData, type));
+
+template <class Type>
+inline constexpr bool kIsNumber =
+    std::is_integral_v<Type> || std::is_enum_v<Type>;
+
+// Whether a value of the runtime and one of the driver have the same bits.
+template <class Runtime, class Driver>
+inline constexpr bool kIsSame = std::is_same_v<Runtime, Driver> ||
+                                kIsSameStruct<Runtime, Driver> ||
+                                (kIsNumber<Runtime> && kIsNumber<Driver> &&
+                                 sizeof(Runtime) == sizeof(Driver));
+
 // `value` with the type that the driver gives it.
 template <NullStream kNull, class To, class From>
 To ToDriver(From value) {
   if constexpr (std::is_same_v<From, cudaStream_t>) {
     return StreamOf(kNull, value);
-  } else if constexpr (std::is_convertible_v<From, To>) {
+  } else if constexpr (std::is_same_v<From, To>) {
     return value;
-  } else if constexpr (std::is_enum_v<From>) {
-    return static_cast<To>(value);
-  } else {
+  } else if constexpr (std::is_same_v<From, void*> &&
+                       std::is_same_v<To, CUdeviceptr>) {
+    return ToPtr(value);
+  } else if constexpr (std::is_pointer_v<From> && std::is_pointer_v<To>) {
+    using Runtime = std::remove_pointer_t<From>;
+    using Driver = std::remove_pointer_t<To>;
+    static_assert(std::is_const_v<Driver> || !std::is_const_v<Runtime>);
+    static_assert(
+        kIsSame<std::remove_const_t<Runtime>, std::remove_const_t<Driver>>);
     return reinterpret_cast<To>(value);
+  } else {
+    static_assert(kIsSame<From, To> ||
+                  (std::is_unsigned_v<From> && std::is_unsigned_v<To> &&
+                   sizeof(From) < sizeof(To)));
+    return static_cast<To>(value);
   }
 }
 

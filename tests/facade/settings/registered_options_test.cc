@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "strata/allocation/decorator.h"
@@ -29,14 +32,27 @@ class WithUnit final : public Decorator {
   const char* name() const override { return "with_unit"; }
 };
 
+class WithCheck final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  const char* name() const override { return "with_check"; }
+};
+
 std::uint64_t g_unit = 0;
 std::string g_label;
 
 std::shared_ptr<Allocator> MakeWithUnit(std::shared_ptr<ChunkPool> pool,
                                         std::shared_ptr<ChainStream> stream,
                                         const StrategyOptions& options) {
-  g_unit = options.own.Get<std::uint64_t>("unit");
+  g_unit = options.registered.Get<std::uint64_t>("unit");
   return std::make_shared<WithUnit>(
+      MakeDirectAllocator(std::move(pool), std::move(stream), options));
+}
+
+std::shared_ptr<Allocator> MakeWithCheck(std::shared_ptr<ChunkPool> pool,
+                                         std::shared_ptr<ChainStream> stream,
+                                         const StrategyOptions& options) {
+  return std::make_shared<WithCheck>(
       MakeDirectAllocator(std::move(pool), std::move(stream), options));
 }
 
@@ -52,6 +68,30 @@ STRATA_REGISTER_STRATEGY("with_unit", 100, &MakeWithUnit,
                          {"ratio", "Double", "0.5", "It has no effect."});
 STRATA_REGISTER_DECORATOR("labelled", Above("stat"), &MakeLabelled,
                           {"label", "String", "none", "It has no effect."});
+
+// The unit has to be even, and at most the limit.
+void CheckUnit(const StrategyOptions& options, std::uint64_t limit_mb) {
+  const auto unit = options.registered.Get<std::uint64_t>("unit");
+  if (unit % 2 != 0) throw std::invalid_argument("the unit is odd");
+  if (limit_mb != 0 && unit > limit_mb << 20) {
+    throw std::invalid_argument("the unit is above the limit");
+  }
+}
+
+const StrategyRegistrar g_with_check(StrategyFactory{
+    .name = "with_check",
+    .priority = 100,
+    .make = &MakeWithCheck,
+    .file = __FILE__,
+    .line = __LINE__,
+    .check = &CheckUnit,
+    .options = {{"unit", "Bytes", "1KiB", "An even size."}}});
+
+// A decorator that a library may register.
+DecoratorFactory Loaded(const std::string& name,
+                        const RegisteredOption& option) {
+  return {name, Above("stat"), &MakeLabelled, {option}, "some_file.cc", 1};
+}
 
 class RegisteredOptionsTest : public FacadeFixture {
  protected:
@@ -107,12 +147,7 @@ TEST_F(RegisteredOptionsTest, FlagsAndEnvironmentSetThem) {
 TEST_F(RegisteredOptionsTest, ALaterRegistrationIsAFlagToo) {
   RegisterFlags();
   const DecoratorRegistrar late(
-      DecoratorFactory{"late",
-                       Above("stat"),
-                       &MakeLabelled,
-                       {{"label", "String", "", "Help."}},
-                       "some_file.cc",
-                       1});
+      Loaded("late", {"label", "String", "", "Help."}));
   const gflags::FlagSaver saver;
   ParseCommandLine({"--late_label=d"});
   EXPECT_THAT(ToString(OptionsFromFlags()), HasSubstr("late_label=d"));
@@ -120,27 +155,59 @@ TEST_F(RegisteredOptionsTest, ALaterRegistrationIsAFlagToo) {
 
 TEST_F(RegisteredOptionsTest, ANameHasOneMeaning) {
   const DecoratorRegistrar other(
-      DecoratorFactory{"bfc",
-                       Above("stat"),
-                       &MakeLabelled,
-                       {{"allow_growth", "Bool", "true", "Help."}},
-                       "some_file.cc",
-                       1});
+      Loaded("bfc", {"allow_growth", "Bool", "true", "Help."}));
   EXPECT_EQ(TextOf<std::invalid_argument>([] { OptionTable(); }),
             "decorator 'bfc': its option 'allow_growth' cannot be the flag "
             "--bfc_allow_growth: there is such a flag");
 }
 
-TEST_F(RegisteredOptionsTest, ANameIsAWord) {
+// A removed option is a flag, too, and gflags ends the process at a second
+// definition.
+TEST_F(RegisteredOptionsTest, ARemovedOptionKeepsItsName) {
   const DecoratorRegistrar other(
-      DecoratorFactory{"a-b",
-                       Above("stat"),
-                       &MakeLabelled,
-                       {{"label", "String", "", "Help."}},
-                       "some_file.cc",
-                       1});
+      Loaded("auto_growth", {"step_plan", "Bool", "true", "Help."}));
   EXPECT_THAT(TextOf<std::invalid_argument>([] { OptionTable(); }),
-              HasSubstr("cannot be the flag --a-b_label: not a name"));
+              HasSubstr("--auto_growth_step_plan: there is such a flag"));
+}
+
+TEST_F(RegisteredOptionsTest, ALibraryThatIsLoadedAgainMayHaveOtherDefaults) {
+  RegisterFlags();
+  const gflags::FlagSaver saver;
+  {
+    const DecoratorRegistrar first(
+        Loaded("reloaded", {"label", "String", "old", "Help."}));
+    EXPECT_THAT(ToString(OptionsFromFlags()), HasSubstr("reloaded_label=old"));
+  }
+  const DecoratorRegistrar second(
+      Loaded("reloaded", {"label", "String", "new", "Help."}));
+  EXPECT_THAT(ToString(OptionsFromFlags()), HasSubstr("reloaded_label=new"));
+  ParseCommandLine({"--reloaded_label=mine"});
+  EXPECT_THAT(ToString(OptionsFromFlags()), HasSubstr("reloaded_label=mine"));
+}
+
+TEST_F(RegisteredOptionsTest, ALibraryMayBeLoadedWhileFlagsAreRead) {
+  std::atomic<bool> is_over{false};
+  std::deque<DecoratorRegistrar> loaded;
+  std::thread loader([&] {
+    for (int i = 0; i < 300; ++i) {
+      loaded.emplace_back(Loaded("loaded" + std::to_string(i),
+                                 {"label", "String", "", "Help."}));
+    }
+    is_over = true;
+  });
+  while (!is_over) EXPECT_NO_THROW(OptionsFromFlags());
+  loader.join();
+}
+
+TEST_F(RegisteredOptionsTest, TheCheckOfASelectedStrategySeesItsOptions) {
+  const std::string selected = "allocator_strategy=with_check,";
+  EXPECT_EQ(RefusalOf(selected + "with_check_unit=3"), "the unit is odd");
+  EXPECT_EQ(RefusalOf(selected + "gpu_memory_limit_mb=1,with_check_unit=2MiB"),
+            "the unit is above the limit");
+  EXPECT_EQ(RefusalOf("strata_host_strategy=with_check,with_check_unit=3"),
+            "the unit is odd");
+  EXPECT_NO_THROW(Options::Parse(selected + "gpu_memory_limit_mb=1"));
+  EXPECT_NO_THROW(Options::Parse("with_check_unit=3"));
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ std::shared_ptr<strata::Allocator> MakeSameSize(
     std::shared_ptr<strata::ChunkPool> pool,
     std::shared_ptr<strata::ChainStream> stream,
     const strata::StrategyOptions& options) {
-  const auto unit = options.own.Get<std::uint64_t>("unit");
+  const auto unit = options.registered.Get<std::uint64_t>("unit");
   if (!strata::IsPowerOfTwo(unit) || unit < kUnitBytes) {
     throw std::invalid_argument("same_size_unit: not a power of two from 256");
   }

@@ -103,6 +103,8 @@ TEST(DecoratorFactoriesTest, RefusesAMissingFunctionAndAWrongOption) {
   EXPECT_THAT(Refusal(factory), HasSubstr("most: '1' is not a value of type"));
   factory.options = {{"most", "Uint64", "-1", ""}};
   EXPECT_THAT(Refusal(factory), HasSubstr("most: '-1' is not a value of type"));
+  factory.options = {{"the most", "Uint64", "1", ""}};
+  EXPECT_THAT(Refusal(factory), HasSubstr("'the most' cannot be a flag"));
   factory.options.clear();
   factory.make = nullptr;
   EXPECT_THAT(Refusal(factory), HasSubstr("no function"));

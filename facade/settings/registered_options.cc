@@ -11,15 +11,15 @@
 namespace strata {
 namespace {
 
-struct Row {
+struct FlagRow {
   std::string flag;
   RegisteredOption option;
   std::string owner;  // for messages
   bool is_of_strategy;
 };
 
-std::vector<Row> Rows() {
-  std::vector<Row> rows;
+std::vector<FlagRow> FlagRows() {
+  std::vector<FlagRow> rows;
   for (const std::string& name : StrategyNames()) {
     const auto factory = StrategyFactories::Instance().Peek(name);
     if (!factory) continue;
@@ -62,7 +62,7 @@ const char* Forever(const std::string& text) {
 std::vector<OptionInfo> RegisteredOptionTable() {
   std::vector<OptionInfo> table;
   std::set<std::string> flags;
-  for (const Row& row : Rows()) {
+  for (const FlagRow& row : FlagRows()) {
     const bool is_new = flags.insert(row.flag).second;
     if (!is_new || IsOptionOfTree(row.flag)) {
       throw std::invalid_argument(row.owner + ": its option '" +
@@ -78,7 +78,7 @@ std::vector<OptionInfo> RegisteredOptionTable() {
 
 bool SetRegisteredOption(Options& options, std::string_view name,
                          std::string_view value) {
-  for (const Row& row : Rows()) {
+  for (const FlagRow& row : FlagRows()) {
     if (row.flag != name) continue;
     CheckOptionText(name, row.option.type, value);
     OptionTexts& texts = row.is_of_strategy

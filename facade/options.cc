@@ -86,7 +86,7 @@ void SetBytes(std::string_view name, std::string_view value,
 }
 
 // Quotes the value if the parser would read it differently without quotes.
-std::string Quoted(const std::string& value) {
+std::string QuotedIfNeeded(const std::string& value) {
   if (value.find_first_of(",; '") == std::string::npos) return value;
   std::string text = "'";
   for (const char c : value) text += c == '\'' ? "''" : std::string(1, c);
@@ -96,7 +96,7 @@ std::string Quoted(const std::string& value) {
 template <class Field>
 std::string Show(const Field& value) {
   if constexpr (std::is_same_v<Field, std::string>) {
-    return Quoted(value);
+    return QuotedIfNeeded(value);
   } else if constexpr (std::is_same_v<Field, bool>) {
     return value ? "true" : "false";
   } else {
@@ -441,7 +441,7 @@ std::string ToString(const Options& options) {
   }
   for (const OptionInfo& option : RegisteredOptionTable()) {
     text += "," + std::string(option.name) + "=" +
-            Quoted(RegisteredText(options, option));
+            QuotedIfNeeded(RegisteredText(options, option));
   }
   return text;
 }

@@ -62,13 +62,13 @@ struct BfcOptions {
 //
 // Errors: std::invalid_argument that names the invalid option, or two options
 //   that contradict each other.
-BfcOptions ReadBfcOptions(const StrategyOptions& options);
+BfcOptions ReadBfcOptions(const StrategyOptions& all);
 
 // Reads all options, for memory of `device` (null: of the host), managed or
 // not. No device call.
 //
 // Errors: also those of CheckBfcLimits for the device.
-BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+BfcOptions ReadBfcOptions(const StrategyOptions& all, const Device* device,
                           bool is_managed);
 
 }  // namespace strata

@@ -37,7 +37,7 @@ class BuddySizes {
   static constexpr std::size_t kGrowthSteps = 4;
 
   // Errors: as CheckBuddyOptions and FrontCachePolicy.
-  BuddySizes(const StrategyOptions& options, PlaceKind kind,
+  BuddySizes(const StrategyOptions& all, PlaceKind kind,
              std::size_t host_bytes = HostMemoryBytes());
 
   // Sizes of blocks are multiples of this.

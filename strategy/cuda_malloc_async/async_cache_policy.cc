@@ -58,9 +58,10 @@ void CheckCudaMallocAsyncAllocator(const StrategyOptions& all,
   CheckCudaMallocAsyncOptions(options);
   static_cast<void>(AsyncCachePolicy(all));
   const std::uint64_t bytes = options.cuda_malloc_async_preallocate_bytes;
-  if (bytes == 0 || limit_mb == 0 || (bytes - 1) / Mebibytes(1) < limit_mb)
-    return;
-  RefuseAboveLimit("cuda_malloc_async_preallocate", bytes, limit_mb);
+  const bool is_limited = bytes != 0 && limit_mb != 0;
+  if (is_limited && (bytes - 1) / Mebibytes(1) >= limit_mb) {
+    RefuseAboveLimit("cuda_malloc_async_preallocate", bytes, limit_mb);
+  }
 }
 
 AsyncCachePolicy::AsyncCachePolicy(const StrategyOptions& options)

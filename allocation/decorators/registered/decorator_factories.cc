@@ -134,8 +134,9 @@ std::vector<SelectedDecorator> DecoratorFactories::Select(
   }
   for (const DecoratorFactory& factory : all) {
     for (const auto& [name, options] : selection) {
-      if (name == factory.name)
+      if (name == factory.name) {
         result.push_back(Selected(factory, options, texts));
+      }
     }
   }
   return result;

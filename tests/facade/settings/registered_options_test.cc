@@ -78,7 +78,7 @@ void CheckUnit(const StrategyOptions& options, std::uint64_t limit_mb) {
   }
 }
 
-const StrategyRegistrar g_with_check(StrategyFactory{
+const StrategyRegistrar kWithCheck(StrategyFactory{
     .name = "with_check",
     .priority = 100,
     .make = &MakeWithCheck,

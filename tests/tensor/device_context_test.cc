@@ -97,7 +97,7 @@ TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
   EXPECT_EQ(context.Alloc<std::int64_t>(tensor, 0, false, true), nullptr);
   EXPECT_EQ(tensor.dtype(), DataType::kInt64);
   EXPECT_EQ(context.HostAlloc<std::int64_t>(tensor, 0, true), nullptr);
-  // The same with a requested size. No chain is built.
+  // A requested size takes no memory either, and builds no chain.
   DenseTensor requested = TensorOf({1000});
   EXPECT_EQ(context.Alloc<float>(requested, 5000, false, true), nullptr);
   EXPECT_EQ(requested.capacity_bytes(), 0U);

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -165,6 +167,26 @@ TEST_F(VirtualMemoryTest, AReleaseUnmapsTheRetiredAddressesOfItsHandlesOnly) {
   large.reset();
   const AllocationPtr second = b_->Allocate(own_handle);
   EXPECT_EQ(device().Leaks().mappings, 768U - 2 + 1);
+}
+
+TEST_F(VirtualMemoryTest, AHandleIsNotReleasedWhileItsOldAddressesAreUnmapped) {
+  Build();
+  std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
+  AllocationPtr large = a_->Allocate(32 * kMiB);
+  // Another thread releases all that it can before the first unmap. The visitor
+  // outlives this function.
+  const auto reserved_then = std::make_shared<std::optional<std::size_t>>();
+  pool().AddVisitor([this, reserved_then](void*, std::size_t, int change) {
+    if (change > 0 || *reserved_then) return;
+    *reserved_then = 0;
+    std::thread([this] { a_->Release(); }).join();
+    *reserved_then = reserved();
+  });
+  // 32 MiB that moved, and 8 MiB that did not.
+  large.reset();
+  kept[1].reset();
+  large = a_->Allocate(40 * kMiB);
+  EXPECT_EQ(*reserved_then, 56 * kMiB);
 }
 
 class LendingTest : public VirtualMemoryTest {

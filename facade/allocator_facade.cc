@@ -71,10 +71,10 @@ void AllocatorFacade::MakeShared() {
   fronts_ = std::make_shared<FrontTable>();
   thread_ends_ = std::make_shared<ThreadEnds>(
       [this](const Stream& stream) { EndOfThread(stream); });
-  shared_.timelines = std::make_shared<TimelineTable>(platform_);
-  graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
-  shared_.captures = graph_pools_;
   shared_.facade_services = std::make_shared<SharedServices>();
+  timelines_ = shared_.Shared<TimelineTable>(ServiceScope::kFacade, platform_);
+  graph_pools_ = std::make_shared<GraphPools>(timelines_);
+  shared_.facade_services->Set<CaptureHolds>(graph_pools_);
   trace_sink_ = TraceSinkOf(options_.decorators, shared_);
   allocation_log_ = AllocationLogOf(options_.decorators, shared_);
 }
@@ -181,14 +181,14 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    RoutesOf(ThisThread()).by_handle = {*known, known->hit_state(), version,
-                                        handle, place};
+    RoutesOf(ThisThread()).by_handle = {*known, known->state(), version, handle,
+                                        place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
   if (known != nullptr && known->stream() != stream) {
     const Stream gone = known->stream();
-    shared_.timelines->Lose(gone);
+    timelines_->Lose(gone);
     EndLostStreams();
     ThrowStale(gone, stream);
   }
@@ -236,8 +236,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  RoutesOf(ThisThread()).by_default = {front, front.hit_state(), version, 0,
-                                       place};
+  RoutesOf(ThisThread()).by_default = {front, front.state(), version, 0, place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -246,7 +245,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    RoutesOf(ThisThread()).by_stream = {front, front.hit_state(), version,
+    RoutesOf(ThisThread()).by_stream = {front, front.state(), version,
                                         stream.uid, place};
   }
   return front.AllocFirst(bytes);

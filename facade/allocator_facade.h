@@ -27,6 +27,7 @@ class AllocationLog;
 class Front;
 class FrontTable;
 class GraphPools;
+class TimelineTable;
 class PlaceState;
 class ThreadEnds;
 class TraceSink;
@@ -417,6 +418,7 @@ class AllocatorFacade {
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;  // State that the chains of all places share.
+  std::shared_ptr<TimelineTable> timelines_;
   std::shared_ptr<TraceSink> trace_sink_;          // null: no trace
   std::shared_ptr<AllocationLog> allocation_log_;  // null: no log
   std::shared_ptr<FrontTable> fronts_;             // Fronts of all places.

@@ -75,7 +75,7 @@ void AllocatorFacade::CheckStream(Stream stream) {
   if (answer == Status::kSuccess && now == stream) return;
   // Close its chains, because the handle may name another stream next.
   if (answer == Status::kSuccess || answer == Status::kInvalidResourceHandle) {
-    shared_.timelines->Lose(stream);
+    timelines_->Lose(stream);
     EndLostStreams();
   }
   ThrowStale(stream, now);
@@ -148,7 +148,7 @@ void AllocatorFacade::ObserveLostStreams(std::function<void(Stream)> observer) {
 }
 
 void AllocatorFacade::EndLostStreams() {
-  LostStreams& streams = shared_.timelines->lost();
+  LostStreams& streams = timelines_->lost();
   if (!streams.any() || graph_pools_->gate().any()) return;
   while (std::unique_ptr<LostStreams::Lost> lost = streams.Take()) {
     try {
@@ -171,7 +171,7 @@ void AllocatorFacade::EndStream(const Stream& stream) {
   bool is_any_over = graph_pools_->CloseEnded(device);
   ForEachState([stream](PlaceState& state) { state.TellOfEnd(stream); });
   // Needed also where no layer stores marks.
-  shared_.timelines->StreamDestroyed(stream);
+  timelines_->StreamDestroyed(stream);
   // The stream will not begin a capture that was announced.
   is_any_over |= graph_pools_->CloseEnded(device);
   ForEachState([&](PlaceState& state) {

@@ -79,7 +79,7 @@ void PlaceState::SettleFrees() const {
   // A free under one of these locks either completed before this call acquired
   // the lock, or sees the waiter afterwards.
   ForEachFront([](Front& front) { front.EndWaiting(); });
-  static_cast<void>(context_.frees->deferred());
+  static_cast<void>(frees_->deferred());
 }
 
 void PlaceState::Unpinner::operator()(Chain* chain) const noexcept {

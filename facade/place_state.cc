@@ -50,7 +50,6 @@ StrategyOptions StrategyOptionsAt(Place place, const Options& options) {
       place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
   StrategyOptions settings = options.strategy.ByType(!is_on_device);
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
-  settings.biased_lock = options.decorators.biased_lock();
   settings.is_managed = options.use_cuda_managed_memory;
   if (place.kind == PlaceKind::kDevice) {
     settings.peers = std::make_shared<PeerAccess>(
@@ -114,9 +113,14 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       context_(shared),
       by_uid_(fronts != nullptr ? std::move(fronts)
                                 : std::make_shared<FrontTable>()) {
-  if (context_.timelines == nullptr) {
-    context_.timelines = std::make_shared<TimelineTable>(platform_);
+  context_.place = place_;
+  context_.platform = platform_;
+  context_.reclaimer = reclaimer_;
+  context_.place_services = std::make_shared<SharedServices>();
+  if (context_.facade_services == nullptr) {
+    context_.facade_services = std::make_shared<SharedServices>();
   }
+  timelines_ = context_.Shared<TimelineTable>(ServiceScope::kFacade, platform_);
   reclaimer_->retry().CountWaitersIn(gate().attention());
   if (captured_ != nullptr) {
     graph_registrations_ = {
@@ -125,16 +129,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
         Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees,
                             captured_->await_step())};
   }
-  context_.place = place_;
-  context_.platform = platform_;
-  context_.reclaimer = reclaimer_;
-  context_.place_services = std::make_shared<SharedServices>();
-  if (context_.facade_services == nullptr) {
-    context_.facade_services = std::make_shared<SharedServices>();
-  }
   allocation_log_ = AllocationLogOf(options_.decorators, context_);
-  context_.frees = std::make_shared<DeferredFrees>(
-      context_.timelines, reclaimer_, options_.decorators.cross_stream_wait);
+  frees_ = context_.Shared<DeferredFrees>(
+      ServiceScope::kPlace, timelines_, reclaimer_,
+      options_.decorators.cross_stream_wait);
   BuildPool(StrategyNow(/*has_visitors=*/false));
   const std::optional<unsigned char> fill = options_.FillByte();
   if (fill || options_.sync_after_alloc) {
@@ -151,7 +149,7 @@ PlaceState::~PlaceState() {
   neighbour_.reset();
   // Streams that share a strategy defer frees of its blocks, and refer to this
   // object.
-  context_.frees->End();
+  frees_->End();
   pool_->Close();
 }
 
@@ -185,8 +183,7 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
 
 std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
     const std::string& strategy) const {
-  const std::shared_ptr<const CaptureGate> gate =
-      context_.timelines->shared_gate();
+  const std::shared_ptr<const CaptureGate> gate = timelines_->shared_gate();
   switch (place_.kind) {
     case PlaceKind::kDevice:
       if (options_.use_cuda_managed_memory) {
@@ -214,8 +211,8 @@ void PlaceState::BuildPool(const HostStrategy& strategy) {
       DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
                      context_),
       strategy.limit_bytes, reclaimer_, strategy.limit_flag);
-  strategy_ = std::make_unique<StrategySource>(strategy.name, pool, settings_,
-                                               context_.frees);
+  strategy_ =
+      std::make_unique<StrategySource>(strategy.name, pool, settings_, frees_);
   pool_ = std::move(pool);
   strategy_name_ = strategy;
 }
@@ -269,20 +266,16 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
 }
 
 ChainServices PlaceState::ServicesOf() noexcept {
-  return {shared_from_this(),
-          device_,
-          gate(),
-          reclaimer_->retry(),
-          fill_.get(),
-          allocation_log_.get(),
-          options_.decorators.biased_lock()};
+  return {shared_from_this(),  device_,     gate(),
+          reclaimer_->retry(), fill_.get(), allocation_log_.get()};
 }
 
 Front* PlaceState::MakeFront(const Stream& stream) {
+  const bool may_bias = options_.decorators.biased_lock();
   auto chain_stream =
       has_streams() ? std::make_shared<ChainStream>(
-                          *device_, stream, context_.timelines->Of(stream))
-                    : std::make_shared<ChainStream>();
+                          *device_, stream, timelines_->Of(stream), may_bias)
+                    : std::make_shared<ChainStream>(may_bias);
   auto chain = BuildChain(chain_stream);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   MakeRoomInList();
@@ -294,12 +287,10 @@ Front* PlaceState::MakeFront(const Stream& stream) {
 Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
                                  std::shared_ptr<Allocator> strategy,
                                  const DecoratorOptions& decorators,
-                                 std::shared_ptr<Reclaimer> reclaimer,
-                                 const CaptureHold& pool) {
+                                 std::shared_ptr<Reclaimer> reclaimer) {
   ChainContext context = context_;
   context.stream = stream;
   context.reclaimer = std::move(reclaimer);
-  context.own_hold = pool.order();
   auto chain = Decorate(std::move(strategy), decorators, context);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   MakeRoomInList();
@@ -385,13 +376,13 @@ void PlaceState::Close() noexcept {
   }
   // Memory of streams that have completed returns to the system now; the rest
   // with the last free.
-  context_.frees->Close();
+  frees_->Close();
   by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });
   pool_->Release();
 }
 
 void PlaceState::ReleaseIfClosed() noexcept {
-  if (context_.frees->is_closed()) pool_->Release();
+  if (frees_->is_closed()) pool_->Release();
 }
 
 void PlaceState::SetDefault(Stream stream) {

@@ -33,7 +33,6 @@
 
 namespace strata {
 
-class CaptureHold;
 class CapturedAlloc;
 class Front;
 struct ChainServices;
@@ -84,7 +83,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const DecoratorOptions& decorator_options() const {
     return options_.decorators;
   }
-  CaptureGate& gate() const { return context_.timelines->gate(); }
+  CaptureGate& gate() const { return timelines_->gate(); }
 
   // Whether streams order the work on the memory, so that requests name one.
   bool has_streams() const {
@@ -135,8 +134,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front* AddGraphFront(const std::shared_ptr<ChainStream>& stream,
                        std::shared_ptr<Allocator> strategy,
                        const DecoratorOptions& decorators,
-                       std::shared_ptr<Reclaimer> reclaimer,
-                       const CaptureHold& pool);
+                       std::shared_ptr<Reclaimer> reclaimer);
   Allocation* TryAllocateCaptured(const Stream& stream, const Request& request,
                                   Failure& failure,
                                   bool* is_captured) noexcept override;
@@ -226,6 +224,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const StrategyOptions settings_;  // of the strategy at this place
   const std::shared_ptr<ThreadEnds> thread_ends_;
   ChainContext context_;  // state that the chains of this place share
+  std::shared_ptr<TimelineTable> timelines_;  // of the facade
+  std::shared_ptr<DeferredFrees> frees_;
   std::shared_ptr<AllocationLog> allocation_log_;  // null: no log
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;

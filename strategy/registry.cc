@@ -105,7 +105,7 @@ std::shared_ptr<Allocator> StrategySource::For(
   }
   if (stream->device() == nullptr) return shared_;
   return std::make_shared<StreamView>(shared_, order_, std::move(stream),
-                                      frees_, options_.biased_lock);
+                                      frees_);
 }
 
 void StrategySource::ForgetOver() noexcept {

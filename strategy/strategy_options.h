@@ -23,7 +23,6 @@ struct StrategyPlace {
   bool holds_chunks = false;
   // Copied from DecoratorOptions.
   bool cross_stream_wait = false;
-  bool biased_lock = false;
 };
 
 // The options of strategies by type, and the properties of the place. Each

@@ -38,11 +38,11 @@ CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                                        const ChainContext& context)
     : Decorator(std::move(underlying)),
       platform_(context.platform),
-      captures_(context.captures),
+      captures_(context.Find<CaptureHolds>(ServiceScope::kFacade)),
       timelines_(captures_ != nullptr && platform_ != nullptr
-                     ? context.timelines
+                     ? context.Find<TimelineTable>(ServiceScope::kFacade)
                      : nullptr),
-      own_(context.own_hold),
+      own_(context.stream != nullptr ? context.stream->own_hold() : 0),
       later_(std::make_shared<LaterFrees>(shared_underlying())) {}
 
 void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds,

@@ -34,10 +34,10 @@ namespace strata {
 //   "allocated outside, freed inside").
 class CudaGraphAllocator final : public Decorator {
  public:
-  // Uses the platform, captures and timelines of `context`, which must outlive
-  // this layer. If one of them is null, nothing is held. In the chain of a
-  // graph pool, own_hold is the number of that pool. The layer may outlive that
-  // pool, which holds its memory itself.
+  // Uses the platform, CaptureHolds and TimelineTable of `context`. If one of
+  // them is null, nothing is held. In the chain of a graph pool, the stream
+  // knows the pool. The layer may outlive that pool, which holds its memory
+  // itself.
   CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                      const ChainContext& context);
 

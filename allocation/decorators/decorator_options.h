@@ -17,10 +17,7 @@
 
 namespace strata {
 
-class CaptureHolds;
-class DeferredFrees;
 class Reclaimer;
-class TimelineTable;
 
 // The decorators of a chain and their options. The options.def of each folder
 // describes its fields.
@@ -48,17 +45,15 @@ void CheckDecoratorOptions(const DecoratorOptions& options);
 enum class ServiceScope { kPlace, kFacade };
 
 // Objects that the layers of one chain share. Members may be null in a chain
-// built by hand; then a layer makes its own. State of one layer comes from
-// Shared().
+// built by hand; then a layer makes its own.
+//
+// Services: the facade sets TimelineTable and CaptureHolds, the place sets
+//   DeferredFrees. Layers add services of their own by Shared().
 struct ChainContext {
   Place place;
   std::shared_ptr<Platform> platform;
   std::shared_ptr<ChainStream> stream;
-  std::shared_ptr<Reclaimer> reclaimer;    // of the place
-  std::shared_ptr<CaptureHolds> captures;  // of the facade
-  std::uint64_t own_hold = 0;  // order() of the graph pool of this chain
-  std::shared_ptr<TimelineTable> timelines;  // of the facade
-  std::shared_ptr<DeferredFrees> frees;      // of the place
+  std::shared_ptr<Reclaimer> reclaimer;  // of the place
   std::shared_ptr<SharedServices> place_services;
   std::shared_ptr<SharedServices> facade_services;
   Clock* clock = &Clock::Steady();  // for waits and time stamps
@@ -67,11 +62,19 @@ struct ChainContext {
   // in a chain built by hand, each call does.
   template <class Service, class... Args>
   std::shared_ptr<Service> Shared(ServiceScope scope, Args&&... args) const {
-    const auto& services =
-        scope == ServiceScope::kPlace ? place_services : facade_services;
+    const auto& services = ServicesOf(scope);
     return services != nullptr
                ? services->Get<Service>(std::forward<Args>(args)...)
                : std::make_shared<Service>(std::forward<Args>(args)...);
+  }
+  // The Service of `scope`; null if none was made or set.
+  template <class Service>
+  std::shared_ptr<Service> Find(ServiceScope scope) const {
+    const auto& services = ServicesOf(scope);
+    return services != nullptr ? services->Find<Service>() : nullptr;
+  }
+  const std::shared_ptr<SharedServices>& ServicesOf(ServiceScope scope) const {
+    return scope == ServiceScope::kPlace ? place_services : facade_services;
   }
 };
 

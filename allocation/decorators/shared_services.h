@@ -13,8 +13,9 @@ namespace strata {
 
 // State that the layers of a place or of a facade share: one object per type.
 //
-// Model: the first Get() of a type makes the object. It lives until this object
-//   and all layers that hold it are gone.
+// Model: the first Get() of a type makes the object, unless the owner of the
+//   place or facade has set one. It lives until this object and all layers that
+//   hold it are gone.
 // Errors: Get() throws the exceptions of the constructor, and nothing changes.
 // Threads: any thread. A lock is held while a constructor runs, so a
 //   constructor makes no device call and does not call Get().
@@ -32,8 +33,24 @@ class SharedServices {
     return service;
   }
 
+  // Errors: std::bad_alloc.
+  template <class Service>
+  void Set(std::shared_ptr<Service> service) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    services_[typeid(Service)] = std::move(service);
+  }
+  // Null if there is none.
+  template <class Service>
+  std::shared_ptr<Service> Find() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = services_.find(typeid(Service));
+    return found != services_.end()
+               ? std::static_pointer_cast<Service>(found->second)
+               : nullptr;
+  }
+
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::type_index, std::shared_ptr<void>> services_;  // by mutex_
 };
 

@@ -6,34 +6,25 @@
 #include "strata/allocation/decorators/registry.h"
 
 namespace strata {
-namespace {
-
-HitState& StateOf(HitPath* hit_path, std::unique_ptr<HitState>& own,
-                  bool biased_lock) {
-  HitState* state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
-  return state != nullptr ? *state
-                          : *(own = std::make_unique<HitState>(biased_lock));
-}
-
-}  // namespace
-
-void PlaceMeter::Add(std::uint64_t bytes) {
-  StoreMax(peak_in_use_bytes_, in_use_bytes_ += bytes);
-}
 
 StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
-                             std::shared_ptr<PlaceMeter> meter,
-                             bool biased_lock)
+                             std::shared_ptr<ChainStream> stream,
+                             std::shared_ptr<PlaceMeter> meter)
     : Decorator(std::move(underlying)),
+      stream_(stream != nullptr ? std::move(stream)
+                                : std::make_shared<ChainStream>()),
       meter_(std::move(meter)),
-      hit_(StateOf(Decorator::underlying()->hit_path(), own_, biased_lock)) {}
+      state_(stream_->state()) {
+  state_.has_stat_layer = true;
+  state_.meter = meter_.get();
+}
 
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  const std::lock_guard<ChainLock> guard(hit_.lock);
+  const std::lock_guard<ChainLock> guard(state_.lock);
   if (allocation != nullptr) {
-    Count(*allocation->block());
+    state_.Count(*allocation->block());
   } else {
     ++failures_;
   }
@@ -42,24 +33,24 @@ Allocation* StatAllocator::TryAllocate(const Request& request,
 
 void StatAllocator::DoFree(Allocation* allocation) noexcept {
   {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    Uncount(*allocation->block());
+    const std::lock_guard<ChainLock> guard(state_.lock);
+    state_.Uncount(*allocation->block());
   }
   underlying()->DoFree(allocation);
 }
 
 Stats StatAllocator::stats() const {
-  const std::lock_guard<ChainLock> guard(hit_.lock);
+  const std::lock_guard<ChainLock> guard(state_.lock);
   Stats stats;
   stats.failures = failures_;
-  hit_.counts.FillIn(stats);
+  state_.counts.FillIn(stats);
   return stats;
 }
 
 void StatAllocator::ResetPeak() {
   {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    hit_.counts.ResetPeak();
+    const std::lock_guard<ChainLock> guard(state_.lock);
+    state_.counts.ResetPeak();
   }
   underlying()->ResetPeak();
 }
@@ -69,10 +60,9 @@ std::shared_ptr<Allocator> MakeStatAllocator(
     const ChainContext& context) {
   if (!options.stat) return underlying;
   return std::make_shared<StatAllocator>(
-      std::move(underlying),
+      std::move(underlying), context.stream,
       options.exact_peak ? context.Shared<PlaceMeter>(ServiceScope::kPlace)
-                         : nullptr,
-      options.biased_lock());
+                         : nullptr);
 }
 
 }  // namespace strata

@@ -182,18 +182,16 @@ std::shared_ptr<Allocator> MakeStreamSafeAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (!options.stream_safe || context.platform == nullptr) return underlying;
-  std::shared_ptr<DeferredFrees> frees = context.frees;
-  if (frees == nullptr) {
-    auto timelines = context.timelines;
-    if (timelines == nullptr) {
-      timelines = std::make_shared<TimelineTable>(context.platform);
-    }
+  auto frees = context.Find<DeferredFrees>(ServiceScope::kPlace);
+  const bool is_own = frees == nullptr;
+  if (is_own) {
     frees = std::make_shared<DeferredFrees>(
-        std::move(timelines), context.reclaimer, options.cross_stream_wait);
+        context.Shared<TimelineTable>(ServiceScope::kFacade, context.platform),
+        context.reclaimer, options.cross_stream_wait);
   }
-  return std::make_shared<StreamSafeAllocator>(
-      std::move(underlying), std::move(frees), context.stream,
-      /*ends_timelines=*/context.frees == nullptr);
+  return std::make_shared<StreamSafeAllocator>(std::move(underlying),
+                                               std::move(frees), context.stream,
+                                               /*ends_timelines=*/is_own);
 }
 
 }  // namespace strata

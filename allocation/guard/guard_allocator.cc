@@ -10,6 +10,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/base/log.h"
 #include "strata/base/size.h"
 
@@ -61,7 +62,7 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
     : Decorator(std::move(underlying)),
       settings_(Rounded(settings, Decorator::natural_alignment())),
       memory_(Decorator::place(), context.platform, context.stream,
-              context.timelines),
+              context.Find<TimelineTable>(ServiceScope::kFacade)),
       reporter_(context.Shared<GuardReporter>(ServiceScope::kPlace,
                                               settings.abort_on_error)) {
   if (context.reclaimer != nullptr) {

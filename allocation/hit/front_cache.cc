@@ -4,12 +4,14 @@
 
 namespace strata {
 
-FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
-                       std::uint8_t searches)
-    : max_bytes_(max_block_bytes / granule_bytes * granule_bytes),
-      granule_mask_(granule_bytes - 1),
-      size_mask_(~granule_mask_),
-      enough_touches_(searches) {}
+void FrontCache::Configure(std::size_t max_block_bytes,
+                           std::size_t granule_bytes,
+                           std::uint8_t searches) noexcept {
+  max_bytes_ = max_block_bytes / granule_bytes * granule_bytes;
+  granule_mask_ = granule_bytes - 1;
+  size_mask_ = ~granule_mask_;
+  enough_touches_ = searches;
+}
 
 void FrontCache::Touch(std::size_t bytes) noexcept {
   ++searches_;

@@ -29,15 +29,21 @@ class FrontCache {
   // Number of searches after which unused sizes are removed.
   static constexpr std::uint32_t kSweep = 1024;
 
-  // Caches blocks of at most `max_block_bytes`; 0: caches none. A request is
-  // rounded up to a multiple of `granule_bytes`, a power of two, 2 or more. It
-  // gets a cached block of exactly that size. A size enters the table after
-  // `searches` searches.
+  // Caches no blocks until Configure().
+  FrontCache() = default;
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
-             std::uint8_t searches = 2);
+             std::uint8_t searches = 2) {
+    Configure(max_block_bytes, granule_bytes, searches);
+  }
   FrontCache(const FrontCache&) = delete;
   FrontCache& operator=(const FrontCache&) = delete;
 
+  // Caches blocks of at most `max_block_bytes`; 0: caches none. A request is
+  // rounded up to a multiple of `granule_bytes`, a power of two, 2 or more. It
+  // gets a cached block of exactly that size. A size enters the table after
+  // `searches` searches. Call it before any other function.
+  void Configure(std::size_t max_block_bytes, std::size_t granule_bytes,
+                 std::uint8_t searches = 2) noexcept;
   // Sets the most bytes to cache. Without a call there is no limit.
   void set_limit_bytes(std::size_t bytes) {
     const std::size_t kept = this->bytes();
@@ -142,16 +148,16 @@ class FrontCache {
   // In the object and not behind a pointer: a hit waits for each dependent
   // load.
   Sets sets_;
-  const std::size_t max_bytes_;
-  const std::size_t granule_mask_;
-  const std::size_t size_mask_;  // complement of granule_mask_
+  std::size_t max_bytes_ = 0;
+  std::size_t granule_mask_ = 1;
+  std::size_t size_mask_ = ~granule_mask_;
   // Bytes that may still be cached; negative if the limit was lowered below
   // bytes().
   std::ptrdiff_t room_bytes_ = Signed(kNoLimit);
   std::size_t limit_bytes_ = kNoLimit;
   std::uint64_t swept_hits_ = 0;  // hits counted before the last sweep
   std::uint32_t searches_ = 0;    // since the last sweep
-  const std::uint8_t enough_touches_;
+  std::uint8_t enough_touches_ = 2;
 };
 
 }  // namespace strata

@@ -2,12 +2,11 @@
 #define STRATA_ALLOCATION_HIT_HIT_PATH_H_
 
 #include <cstddef>
-#include <memory>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/hit/chain_lock.h"
+#include "strata/allocation/hit/chain_state.h"
 #include "strata/allocation/hit/front_cache.h"
-#include "strata/allocation/hit/hit_state.h"
 
 namespace strata {
 
@@ -25,22 +24,14 @@ class HitPath {
  public:
   // Take() and Give() lock by themselves.
   HitPath() = default;
-  // Creates a hit state with a lock and a front cache. A thread may own the
-  // lock if `may_bias`. Take() searches the front cache first. `cache` is as
-  // for HitState.
-  //
-  // Errors: std::bad_alloc.
-  template <class... Cache>
-  explicit HitPath(bool may_bias, Cache... cache)
-      : owned_(std::make_unique<HitState>(may_bias, cache...)),
-        state_(owned_.get()) {}
+  // The lock of `state` guards Take() and Give(), and Take() searches its front
+  // cache first. `state` must outlive this object.
+  explicit HitPath(ChainState& state) : state_(&state) {}
   HitPath(const HitPath&) = delete;
   HitPath& operator=(const HitPath&) = delete;
   virtual ~HitPath() = default;
 
-  // The hit state; null if Take() and Give() lock by themselves. Never changes.
-  HitState* hit_state() const { return state_; }
-  // The lock of hit_state(), or null.
+  // The lock to hold; null if Take() and Give() lock by themselves.
   ChainLock* hit_lock() const {
     return state_ != nullptr ? &state_->lock : nullptr;
   }
@@ -68,8 +59,7 @@ class HitPath {
   virtual bool GiveCached(Block* block) noexcept = 0;
 
  private:
-  const std::unique_ptr<HitState> owned_;
-  HitState* const state_ = nullptr;
+  ChainState* const state_ = nullptr;
 };
 
 }  // namespace strata

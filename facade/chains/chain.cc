@@ -1,34 +1,11 @@
 #include "strata/facade/chains/chain.h"
 
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "strata/platform/device.h"
 
 namespace strata {
-namespace {
-
-// The Stat layer of a chain, so that hits and walks share its counters.
-StatAllocator* FindStat(Allocator* layer) {
-  while (layer != nullptr && std::string_view(layer->name()) != "stat") {
-    layer = layer->underlying();
-  }
-  return static_cast<StatAllocator*>(layer);
-}
-
-// The counters of a hit, under one lock. The Stat layer shares those of the hit
-// path. Without a hit path the chain counts separately, because upper layers
-// may hold back frees.
-HitState& StateOf(StatAllocator* stat, HitPath* hit_path,
-                  std::unique_ptr<HitState>& own, bool biased_lock) {
-  if (hit_path != nullptr && stat != nullptr) return stat->hit_state();
-  HitState* const state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
-  return state != nullptr ? *state
-                          : *(own = std::make_unique<HitState>(biased_lock));
-}
-
-}  // namespace
 
 Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
              std::shared_ptr<Allocator> layers, Role role)
@@ -36,12 +13,11 @@ Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
       gate_(services.gate),
       retry_(services.retry),
       hit_path_(underlying()->hit_path()),
-      stat_(FindStat(underlying())),
       home_(services.home),
       stream_(std::move(stream)),
       device_(services.device),
       role_(role),
-      hit_(StateOf(stat_, hit_path_, own_, services.biased_lock)) {}
+      hit_(stream_->state()) {}
 
 Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {
@@ -100,7 +76,7 @@ Allocation* Chain::Walk(const Request& request, Failure& failure) noexcept {
     Explain(request, failure);
   } else if (counts_itself()) {
     const std::lock_guard<ChainLock> guard(hit_.lock);
-    hit_.counts.Count(*allocation->block());
+    live_.Count(*allocation->block());
   }
   return allocation;
 }
@@ -147,7 +123,7 @@ void Chain::WalkFree(Allocation* allocation) noexcept {
     // uncounts it earlier.
     const std::lock_guard<ChainLock> guard(hit_.lock);
     ++pins_;
-    if (counts_itself()) hit_.counts.Uncount(*allocation->block());
+    if (counts_itself()) live_.Uncount(*allocation->block());
   }
   const std::size_t bytes = allocation->size();
   underlying()->DoFree(allocation);
@@ -169,11 +145,11 @@ bool Chain::RecordUse(Allocation* allocation, Stream stream,
 }
 
 Stats Chain::stats() const {
-  if (stat_ == nullptr) {
+  if (!hit_.has_stat_layer) {
     // An inner layer may count for many chains.
     Stats stats;
     const std::lock_guard<ChainLock> guard(hit_.lock);
-    hit_.counts.FillIn(stats);
+    live_.FillIn(stats);
     return stats;
   }
   const RelaxedCaptureScope scope(gate_, device_);
@@ -181,9 +157,9 @@ Stats Chain::stats() const {
 }
 
 void Chain::ResetPeak() {
-  if (stat_ == nullptr) {
+  if (!hit_.has_stat_layer) {
     const std::lock_guard<ChainLock> guard(hit_.lock);
-    hit_.counts.ResetPeak();
+    live_.ResetPeak();
   }
   Decorator::ResetPeak();
 }
@@ -215,7 +191,7 @@ void Chain::Drop() noexcept {
   {
     const std::lock_guard<ChainLock> guard(hit_.lock);
     orphan_ = true;
-    hit_.attention = &HitState::kNeverPlain;
+    hit_.attention = &ChainState::kNeverPlain;
     hit_.lock.Close();
     is_last = is_over();
   }

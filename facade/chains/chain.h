@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "strata/allocation/decorator.h"
-#include "strata/allocation/decorators/stat_allocator.h"
-#include "strata/allocation/hit/hit_state.h"
+#include "strata/allocation/hit/chain_state.h"
+#include "strata/allocation/hit/hit_path.h"
 #include "strata/allocation/reclaim/retry_queue.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/chain_stream.h"
@@ -25,7 +25,6 @@ struct ChainServices {
   RetryQueue& retry;  // of the place, notified of frees
   const DebugFill* debug_fill;
   AllocationLog* allocation_log;
-  bool biased_lock;  // whether a thread may own the lock of a chain
 };
 
 // The positions of a chain in the lists of its place, which guards them.
@@ -56,7 +55,7 @@ class Chain : public Decorator, private Postponable {
   };
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
-  HitState& hit_state() const { return hit_; }
+  ChainState& state() const { return hit_; }
   const ChainHome& home() const { return *home_; }
   ChainListing& listing() { return listing_; }
 
@@ -98,11 +97,10 @@ class Chain : public Decorator, private Postponable {
   void WalkFree(Allocation* allocation) noexcept;
   // Walk while captures are announced.
   Allocation* WalkGated(const Request& request, Failure& failure) noexcept;
-  // Whether the chain counts walks itself, instead of the Stat layer. Where
-  // there is a hit path, no layer holds back blocks that the chain would have
-  // to count.
+  // Whether the chain counts walks in live_ itself. The Stat layer does it if
+  // there is one and a hit path: then no layer above it holds back a free.
   bool counts_itself() const {
-    return stat_ == nullptr || hit_path_ == nullptr;
+    return !hit_.has_stat_layer || hit_path_ == nullptr;
   }
   // Notifies waiting requests of a free, and releases the lock, which is held.
   void EndFree(std::size_t bytes) noexcept;
@@ -111,8 +109,6 @@ class Chain : public Decorator, private Postponable {
   CaptureGate& gate_;
   RetryQueue& retry_;
   HitPath* const hit_path_;  // null: every call walks
-  // Stat layer of the chain; null without that layer
-  StatAllocator* const stat_;
 
  private:
   // Whether the layers serve the flags of the request. If not, sets `failure`.
@@ -121,7 +117,7 @@ class Chain : public Decorator, private Postponable {
   void Explain(const Request& request, Failure& failure) const noexcept;
   // Whether the chain has ended. Hold the lock.
   bool is_over() const {
-    return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
+    return orphan_ && pins_ == 0 && live_.live_allocations() == 0;
   }
   // Destroys the chain now, or once no capture is announced.
   void Destroy() noexcept;
@@ -131,15 +127,18 @@ class Chain : public Decorator, private Postponable {
   const std::shared_ptr<ChainStream> stream_;
   Device* const device_;
   const Role role_;
-  std::unique_ptr<HitState> own_;  // set if hit_ has no other owner
   ChainListing listing_;
   std::atomic<bool> was_used_{false};
 
  protected:
-  // State of the hit path, of stat_, or own_.
-  alignas(64) HitState& hit_;
+  alignas(64) ChainState& hit_;  // of stream_
 
  private:
+  // The blocks that callers of the chain hold. Not those of the Stat layer if
+  // layers above it may hold back frees. Guarded by the lock.
+  UseCounts own_counts_;
+  UseCounts& live_{hit_.has_stat_layer && hit_path_ == nullptr ? own_counts_
+                                                               : hit_.counts};
   // Guarded by the lock.
   std::uint64_t pins_ = 0;
   bool orphan_ = false;

@@ -21,9 +21,8 @@ void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
   const std::lock_guard<ChainLock> guard(hit_.lock);
   const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
-                        !is_orphan() &&
-                        (stat_ == nullptr || stat_->counts_plainly());
-  hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
+                        !is_orphan() && hit_.meter == nullptr;
+  hit_.attention = is_plain ? &gate_.attention() : &ChainState::kNeverPlain;
   // Not while requests wait for memory: a queued free notifies no request.
   if (MayHitPlainly(hit_)) {
     OpenToFrees();
@@ -47,7 +46,7 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
   return AllocLocked(hit_, bytes, self);
 }
 
-[[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
+[[gnu::noinline]] Allocation* Front::AllocPastCache(ChainState& hit,
                                                     std::size_t bytes,
                                                     ThreadState& self) {
   Block* block = hit.lock.TakeIn() ? hit.cache.Take(bytes) : nullptr;
@@ -61,7 +60,7 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
   return block->allocation();
 }
 
-[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
+[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(ChainState& hit,
                                                      Block* block) noexcept {
   hit.lock.TakeIn();
   hit.counts.RaisePeak();
@@ -80,8 +79,7 @@ Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
-  if (stat_ != nullptr) stat_->CountHit(*block);
-  if (counts_itself()) hit_.counts.Count(*block);
+  hit_.Count(*block);
   return block->allocation();
 }
 
@@ -100,7 +98,7 @@ void Front::DoFree(Allocation* allocation) noexcept {
   FreeSlowly(allocation);
 }
 
-inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
+inline bool Front::GiveAtOnce(ChainState& hit, Block* block) noexcept {
   // The cache overwrites it.
   const std::size_t requested = block->requested;
   if (!hit.cache.Give(block)) return false;
@@ -109,7 +107,7 @@ inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
 }
 
 [[gnu::always_inline]] inline void Front::FreeLocked(
-    HitState& hit, Allocation* allocation, ThreadState& self) noexcept {
+    ChainState& hit, Allocation* allocation, ThreadState& self) noexcept {
   if (!MayHitPlainly(hit)) [[unlikely]] {
     hit.lock.unlock(self);
     return FreeSlowly(allocation);
@@ -121,7 +119,7 @@ inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
 }
 
 [[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
-  HitState& hit = hit_;
+  ChainState& hit = hit_;
   ThreadState& self = ThisThread();
   if (!hit.lock.try_lock(self)) [[unlikely]] {
     return FreeContended(allocation);
@@ -129,7 +127,7 @@ inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
   FreeLocked(hit, allocation, self);
 }
 
-[[gnu::noinline]] void Front::FreePastCache(HitState& hit,
+[[gnu::noinline]] void Front::FreePastCache(ChainState& hit,
                                             Allocation* allocation,
                                             ThreadState& self) noexcept {
   if (!retry_.knows(self)) [[unlikely]] {
@@ -181,11 +179,9 @@ void Front::EndWaiting() noexcept {
   retry_.CountThread();
   const std::size_t bytes = block->size;
   hit_.lock.lock();
-  if (stat_ != nullptr) stat_->CountGiven(*block);
-  if (counts_itself()) hit_.counts.Uncount(*block);
+  hit_.Uncount(*block);
   if (hit_path_->Give(block)) return EndFree(bytes);
-  if (stat_ != nullptr) stat_->CountKept(*block);
-  if (counts_itself()) hit_.counts.Recount(*block);
+  hit_.Recount(*block);
   hit_.lock.unlock();
   WalkFree(allocation);
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "strata/allocation/hit/hit_state.h"
+#include "strata/allocation/hit/chain_state.h"
 #include "strata/allocation/hit/remote_frees.h"
 #include "strata/facade/chains/chain.h"
 
@@ -45,9 +45,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   // Allocate(bytes), where a hit passes only the hit path. The result is for an
   // AllocationPtr. The calling thread has called AllocFirst. `hit` is
-  // hit_state(), passed so that a hit need not read the front; `self` is the
+  // state(), passed so that a hit need not read the front; `self` is the
   // calling thread.
-  [[gnu::always_inline]] Allocation* Alloc(HitState& hit, std::size_t bytes,
+  [[gnu::always_inline]] Allocation* Alloc(ChainState& hit, std::size_t bytes,
                                            ThreadState& self);
   // Alloc for the first call of a thread.
   Allocation* AllocFirst(std::size_t bytes);
@@ -64,27 +64,28 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* TakeHit(std::size_t bytes) noexcept;
   // Take a block from the front cache, or add one to it. Null or false if the
   // cache cannot. Hold the lock.
-  Block* TakeAtOnce(HitState& hit, std::size_t bytes) noexcept;
-  static bool GiveAtOnce(HitState& hit, Block* block) noexcept;
+  Block* TakeAtOnce(ChainState& hit, std::size_t bytes) noexcept;
+  static bool GiveAtOnce(ChainState& hit, Block* block) noexcept;
   // Counts a block of the hit path as in use. Hold the lock. The caller checks
   // the peak (UseCounts::is_beyond_peak).
-  void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
+  void Start(ChainState& hit, Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc: if the lock is not available at once; with the lock
   // held; after a miss of the front cache; at a new peak; through the layers.
   // All but the first need the lock, and release it.
   Allocation* AllocContended(std::size_t bytes);
-  Allocation* AllocLocked(HitState& hit, std::size_t bytes, ThreadState& self);
-  Allocation* AllocPastCache(HitState& hit, std::size_t bytes,
+  Allocation* AllocLocked(ChainState& hit, std::size_t bytes,
+                          ThreadState& self);
+  Allocation* AllocPastCache(ChainState& hit, std::size_t bytes,
                              ThreadState& self);
-  static Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
+  static Allocation* AllocBeyondPeak(ChainState& hit, Block* block) noexcept;
   Allocation* AllocSlowly(std::size_t bytes);
   // The rest of FreePlain: if the lock is not available at once; with the lock
   // held; if the front cache does not accept the block. The last two release
   // the lock. `hit` is hit_.
   void FreeContended(Allocation* allocation) noexcept;
-  void FreeLocked(HitState& hit, Allocation* allocation,
+  void FreeLocked(ChainState& hit, Allocation* allocation,
                   ThreadState& self) noexcept;
-  void FreePastCache(HitState& hit, Allocation* allocation,
+  void FreePastCache(ChainState& hit, Allocation* allocation,
                      ThreadState& self) noexcept;
   // Lets threads leave blocks, if every call may hit. Hold the lock.
   void OpenToFrees() noexcept;
@@ -94,7 +95,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether, in addition, the call needs nothing except the steps of Alloc and
   // FreePlain. Hold the lock: a request that waits for memory was counted
   // before it last held this lock.
-  static bool MayHitPlainly(const HitState& hit) noexcept {
+  static bool MayHitPlainly(const ChainState& hit) noexcept {
     return hit.attention->load(std::memory_order_relaxed) == 0;
   }
   // FreeTaker. Does not notify waiting requests: a request that waits closed
@@ -108,7 +109,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 // ---- Inline, so that the facade's functions end in these.
 
-inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes,
+inline Allocation* Front::Alloc(ChainState& hit, std::size_t bytes,
                                 ThreadState& self) {
   if (!hit.lock.try_lock(self)) [[unlikely]] {
     return AllocContended(bytes);
@@ -117,7 +118,7 @@ inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes,
 }
 
 [[gnu::always_inline]] inline Allocation* Front::AllocLocked(
-    HitState& hit, std::size_t bytes, ThreadState& self) {
+    ChainState& hit, std::size_t bytes, ThreadState& self) {
   if (!MayHitPlainly(hit)) [[unlikely]] {
     return AllocSlowly(bytes);
   }
@@ -130,13 +131,13 @@ inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes,
   return block->allocation();
 }
 
-inline Block* Front::TakeAtOnce(HitState& hit, std::size_t bytes) noexcept {
+inline Block* Front::TakeAtOnce(ChainState& hit, std::size_t bytes) noexcept {
   Block* const block = hit.cache.Take(bytes);
   if (block != nullptr) Start(hit, block, bytes);
   return block;
 }
 
-inline void Front::Start(HitState& hit, Block* block,
+inline void Front::Start(ChainState& hit, Block* block,
                          std::size_t bytes) noexcept {
   block->requested = bytes;
   block->owner = this;

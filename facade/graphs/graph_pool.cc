@@ -124,14 +124,14 @@ Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
   const std::lock_guard<std::mutex> guard(mutex_);
   AtPlace& at = PlaceOf(state);
   if (Front* front = at.fronts.FindLocked(stream.uid)) return *front;
-  auto own =
-      std::make_shared<GraphPoolStream>(*state->device(), stream, timelines_);
+  auto own = std::make_shared<GraphPoolStream>(
+      *state->device(), stream, timelines_, order(),
+      state->decorator_options().biased_lock());
   auto order =
       std::make_shared<CaptureOrderAllocator>(at.strategy->For(own), own);
   orders_.push_back(order);
-  Front* front =
-      state->AddGraphFront(own, order, DecoratorsOf(state->decorator_options()),
-                           at.reclaimer, *this);
+  Front* front = state->AddGraphFront(
+      own, order, DecoratorsOf(state->decorator_options()), at.reclaimer);
   try {
     at.fronts.Insert(stream.uid, front);
   } catch (...) {

@@ -32,14 +32,19 @@ namespace strata {
 class GraphPoolStream final : public ChainStream {
  public:
   GraphPoolStream(Device& device, const Stream& stream,
-                  std::shared_ptr<TimelineTable> timelines)
-      : ChainStream(device, stream), timelines_(std::move(timelines)) {}
+                  std::shared_ptr<TimelineTable> timelines,
+                  std::uint64_t own_hold, bool may_bias)
+      : ChainStream(device, stream, nullptr, may_bias),
+        timelines_(std::move(timelines)),
+        own_hold_(own_hold) {}
 
   Status Synchronize() noexcept override;
   bool IsDone() noexcept override { return false; }
+  std::uint64_t own_hold() const override { return own_hold_; }
 
  private:
   const std::shared_ptr<TimelineTable> timelines_;
+  const std::uint64_t own_hold_;
 };
 
 // Memory for the graphs of one or more captures: memory allocated inside them,

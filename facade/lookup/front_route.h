@@ -10,7 +10,7 @@
 namespace strata {
 
 class Front;
-struct HitState;
+struct ChainState;
 
 // The front that a thread found last, for its next request of the same kind.
 //
@@ -24,13 +24,13 @@ struct HitState;
 // Source: hotpath.md §7 ("Route").
 struct FrontRoute {
   Front* front = nullptr;
-  HitState* hit = nullptr;    // hit state of the front
+  ChainState* hit = nullptr;  // hit state of the front
   std::uint64_t version = 0;  // of the table; 0: no front was found
   std::uint64_t key = 0;      // a stream's uid or handle
   Place place;
 
   FrontRoute() = default;
-  FrontRoute(Front& to, HitState& state, std::uint64_t version_now,
+  FrontRoute(Front& to, ChainState& state, std::uint64_t version_now,
              std::uint64_t by, Place at)
       : front(&to), hit(&state), version(version_now), key(by), place(at) {}
 

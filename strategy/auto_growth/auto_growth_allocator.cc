@@ -26,9 +26,10 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          const AutoGrowthPolicy& policy,
                                          bool is_complete)
     : PoolingStrategy(std::move(pool), std::move(stream)),
-      HitPath(policy.biased_lock(), policy.front_cache_max_block(),
-              policy.granule_bytes(), policy.front_cache_searches()),
+      HitPath(chain_stream().state()),
       policy_(policy) {
+  cache_.Configure(policy.front_cache_max_block(), policy.granule_bytes(),
+                   policy.front_cache_searches());
   if (is_complete) this->pool().AddHolder(*this);
 }
 

@@ -375,13 +375,13 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // Whether all work of the stream is known to be done, and no more will come.
   std::atomic<bool> is_over_{false};
 
-  ChainLock& lock_{hit_state()->lock};
+  ChainLock& lock_{chain_stream().state().lock};
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
   bool has_ranges_ = false;  // Constant after construction.
   std::array<OpenBlocks, AutoGrowthPolicy::kPoolCount> open_;
-  FrontCache& cache_{hit_state()->cache};
+  FrontCache& cache_{chain_stream().state().cache};
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;
   IdleChunks idle_loans_;  // Idle chunks that are loans of other streams.

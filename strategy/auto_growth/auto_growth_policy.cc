@@ -90,8 +90,7 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& all,
                               !all.holds_chunks),
       give_back_limit_(all.holds_chunks ? 0
                                         : options.auto_growth_give_back_limit),
-      cross_stream_wait_(all.cross_stream_wait),
-      biased_lock_(all.biased_lock) {
+      cross_stream_wait_(all.cross_stream_wait) {
   if (!IsPowerOfTwo(granule_bytes_) ||
       granule_bytes_ < FreeIndex::kGranuleBytes) {
     throw std::invalid_argument(

@@ -133,7 +133,6 @@ class AutoGrowthPolicy {
                               : LoanRequest::Effort::kAsk;
   }
   // Whether a thread may own the strategy's lock.
-  bool biased_lock() const { return biased_lock_; }
   // See IdleMarket::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 
@@ -171,7 +170,6 @@ class AutoGrowthPolicy {
   bool free_when_no_cache_hit_;
   double give_back_limit_;
   bool cross_stream_wait_;
-  bool biased_lock_;
 };
 
 }  // namespace strata

@@ -24,7 +24,7 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     std::shared_ptr<DriverPool> driver, const StrategyOptions& options)
     : ChunkHolder({.stream = stream->stream(), .layer = nullptr}),
-      HitPath(options.biased_lock),
+      HitPath(stream->state()),
       pool_(std::move(pool)),
       stream_(std::move(stream)),
       driver_(std::move(driver)),

@@ -296,7 +296,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Frees of marked blocks in flight. Incremented under marks_mutex_.
   std::atomic<int> marked_frees_{0};
 
-  ChainLock& lock_{hit_state()->lock};
+  ChainLock& lock_{*hit_lock()};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

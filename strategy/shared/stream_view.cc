@@ -29,9 +29,9 @@ std::unique_lock<ChainLock> LockOf(HitPath& path) {
 StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<SharedOrder> order,
                        std::shared_ptr<ChainStream> stream,
-                       std::shared_ptr<DeferredFrees> frees, bool biased_lock)
+                       std::shared_ptr<DeferredFrees> frees)
     : Decorator(strategy),
-      HitPath(biased_lock),
+      HitPath(stream->state()),
       below_(strategy->hit_path()),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),

@@ -37,12 +37,11 @@ namespace strata {
 class StreamView final : public Decorator, private HitPath {
  public:
   // `frees` belongs to the place. Null, or a stream without timeline: no free
-  // waits. `biased_lock`: whether a thread may own the lock of a hit.
+  // waits.
   StreamView(std::shared_ptr<Allocator> strategy,
              std::shared_ptr<SharedOrder> order,
              std::shared_ptr<ChainStream> stream,
-             std::shared_ptr<DeferredFrees> frees = nullptr,
-             bool biased_lock = false);
+             std::shared_ptr<DeferredFrees> frees = nullptr);
   ~StreamView() override;
 
   Allocation* TryAllocate(const Request& request,
@@ -88,7 +87,7 @@ class StreamView final : public Decorator, private HitPath {
   StreamTimeline* const timeline_;  // Timeline of the stream; null: none.
   const bool waits_on_device_;
   const std::shared_ptr<BusyFrees> busy_;  // Null: no free waits.
-  ChainLock& lock_{hit_state()->lock};
+  ChainLock& lock_{*hit_lock()};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

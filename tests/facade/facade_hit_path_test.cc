@@ -12,6 +12,7 @@
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/chains/chain.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
@@ -157,11 +158,9 @@ TEST_P(FacadeHitPathTest, TheLargestBlockToKeepIsAnOption) {
   const auto is_kept = [&](const std::string& options, std::size_t bytes) {
     Build(options);
     for (int i = 0; i < 16; ++i) facade().Alloc(kPlace, bytes).reset();
-    return !facade()
-                .GetAllocator(kPlace)
-                .hit_path()
-                ->hit_state()
-                ->cache.empty();
+    return !dynamic_cast<Chain&>(facade().GetAllocator(kPlace))
+                .state()
+                .cache.empty();
   };
   EXPECT_TRUE(is_kept("", 4096));
   EXPECT_TRUE(is_kept("strata_front_cache_max_block=4KiB", 4096));

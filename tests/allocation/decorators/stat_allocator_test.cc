@@ -7,33 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "strata/allocation/record_slab.h"
 #include "strata/tests/testing/layers/failing_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {
-
-// A bottom layer whose hit path always returns a block of 512 bytes.
-class CachingAllocator final : public Decorator, private HitPath {
- public:
-  explicit CachingAllocator(std::shared_ptr<Allocator> underlying)
-      : Decorator(std::move(underlying)), HitPath(/*may_bias=*/false) {}
-  const char* name() const override { return "caching"; }
-  HitPath* hit_path() override { return this; }
-
- private:
-  Block* TakeCached(std::size_t /*bytes*/) noexcept override {
-    Block* block = RecordSlab::Instance().Take();
-    block->size = 512;
-    block->flags = kBlockLive;
-    return block;
-  }
-  bool GiveCached(Block* block) noexcept override {
-    RecordSlab::Instance().Give(block);
-    return true;
-  }
-};
 
 class StatAllocatorTest : public ::testing::Test {
  protected:
@@ -41,7 +19,8 @@ class StatAllocatorTest : public ::testing::Test {
   std::shared_ptr<FailingAllocator> below_ =
       std::make_shared<FailingAllocator>(place_.pool());
   std::shared_ptr<PlaceMeter> meter_ = std::make_shared<PlaceMeter>();
-  StatAllocator stat_{below_, meter_};
+  std::shared_ptr<ChainStream> stream_ = place_.NewChainStream();
+  StatAllocator stat_{below_, stream_, meter_};
 };
 
 TEST_F(StatAllocatorTest, CountsRequestsAndRefusals) {
@@ -72,48 +51,37 @@ TEST_F(StatAllocatorTest, ThePeakIsTheMostAtOnceSinceTheReset) {
   EXPECT_EQ(stat_.stats().peak_in_use_bytes, 100U);
 }
 
+// The front counts a hit, which passes no layer, in the state of the chain.
 TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
-  auto caching = std::make_shared<CachingAllocator>(place_.pool());
-  StatAllocator stat(caching, meter_);
-  HitPath* hits = stat.hit_path();
-  ASSERT_NE(hits, nullptr);
-  Block* block = nullptr;
+  EXPECT_TRUE(stream_->state().has_stat_layer);
+  Block block;
+  block.size = 512;
+  block.requested = 300;
   {
-    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
-    block = hits->Take(300);
-    block->requested = 300;
-    stat.CountHit(*block);
+    const std::lock_guard<ChainLock> guard(stream_->state().lock);
+    stream_->state().Count(block);
   }
-  const AllocationPtr walked = stat.Allocate(1000);
-  EXPECT_EQ(stat.stats().allocations, 2U);
-  EXPECT_EQ(stat.stats().requested_bytes, 1300U);
-  EXPECT_EQ(stat.stats().in_use_bytes, 1512U);
+  const AllocationPtr walked = stat_.Allocate(1000);
+  EXPECT_EQ(stat_.stats().allocations, 2U);
+  EXPECT_EQ(stat_.stats().requested_bytes, 1300U);
+  EXPECT_EQ(stat_.stats().in_use_bytes, 1512U);
   EXPECT_EQ(meter_->in_use_bytes(), 1512U);
   {
-    const std::lock_guard<ChainLock> guard(*hits->hit_lock());
-    stat.CountGiven(*block);
-    hits->Give(block);
+    const std::lock_guard<ChainLock> guard(stream_->state().lock);
+    stream_->state().Uncount(block);
   }
-  EXPECT_EQ(stat.stats().frees, 1U);
-  EXPECT_EQ(stat.stats().requested_bytes, 1000U);
-  EXPECT_EQ(stat.stats().peak_in_use_bytes, 1512U);
+  EXPECT_EQ(stat_.stats().frees, 1U);
+  EXPECT_EQ(stat_.stats().requested_bytes, 1000U);
+  EXPECT_EQ(stat_.stats().peak_in_use_bytes, 1512U);
   EXPECT_EQ(meter_->peak_in_use_bytes(), 1512U);
 }
 
-// A free that the hit path declines walks, and counts once.
-TEST_F(StatAllocatorTest, WhatIsKeptCountsAsBefore) {
-  StatAllocator stat(below_, meter_);
-  const AllocationPtr live = stat.Allocate(1000);
-  const Stats before = stat.stats();
-  {
-    const std::lock_guard<ChainLock> guard(stat.hit_state().lock);
-    stat.CountGiven(*live->block());
-    stat.CountKept(*live->block());
-  }
-  EXPECT_EQ(stat.stats().frees, before.frees);
-  EXPECT_EQ(stat.stats().requested_bytes, before.requested_bytes);
-  EXPECT_EQ(stat.stats().in_use_bytes, before.in_use_bytes);
-  EXPECT_EQ(meter_->in_use_bytes(), before.in_use_bytes);
+// In a chain that is built by hand, the layer has no stream.
+TEST_F(StatAllocatorTest, CountsWithoutAStream) {
+  StatAllocator alone(below_, nullptr);
+  const AllocationPtr live = alone.Allocate(1000);
+  EXPECT_EQ(alone.stats().in_use_bytes, 1000U);
+  EXPECT_EQ(stat_.stats().in_use_bytes, 0U);
 }
 
 // paddle.md §5 B12: peaks of alternating threads were missed, and the counts of
@@ -130,7 +98,7 @@ TEST_F(StatAllocatorTest, CountsOverThreadsThatAreGone) {
 }
 
 TEST_F(StatAllocatorTest, ThePeakOfAPlaceSpansItsChains) {
-  StatAllocator other(below_, meter_);
+  StatAllocator other(below_, place_.NewChainStream(), meter_);
   AllocationPtr first = stat_.Allocate(1000);
   AllocationPtr second = other.Allocate(500);
   first.reset();

@@ -141,13 +141,13 @@ TEST_F(FrontTest, AFillThatIsSetLaterReachesHits) {
     if (call.call == DeviceCall::kMemsetAsync) ++fills;
   });
   const DebugFill fill(&device(), static_cast<unsigned char>(0xAB), false);
-  AllocationPtr(front.Alloc(front.hit_state(), 1000, ThisThread())).reset();
+  AllocationPtr(front.Alloc(front.state(), 1000, ThisThread())).reset();
   EXPECT_EQ(fills, 0);
   front.set_debug_fill(&fill);
-  AllocationPtr(front.Alloc(front.hit_state(), 1000, ThisThread())).reset();
+  AllocationPtr(front.Alloc(front.state(), 1000, ThisThread())).reset();
   EXPECT_EQ(fills, 1);
   front.set_debug_fill(nullptr);
-  AllocationPtr(front.Alloc(front.hit_state(), 1000, ThisThread())).reset();
+  AllocationPtr(front.Alloc(front.state(), 1000, ThisThread())).reset();
   EXPECT_EQ(fills, 1);
   device().SetCallObserver(nullptr);
 }
@@ -156,9 +156,9 @@ TEST_F(FrontTest, AFillThatIsSetLaterReachesHits) {
 TEST_F(FrontTest, CountsHitsAsWalks) {
   Front& front = state_->FrontOf(device().LegacyStream());
   for (int i = 0; i < 4; ++i)
-    AllocationPtr(front.Alloc(front.hit_state(), 1000, ThisThread())).reset();
+    AllocationPtr(front.Alloc(front.state(), 1000, ThisThread())).reset();
   const Stats before = front.stats();
-  AllocationPtr hit(front.Alloc(front.hit_state(), 1000, ThisThread()));
+  AllocationPtr hit(front.Alloc(front.state(), 1000, ThisThread()));
   AllocationPtr walk = front.Allocate(Request{1000, 1 << 16});
   EXPECT_EQ(front.stats().allocations, before.allocations + 2);
   EXPECT_EQ(front.stats().requested_bytes, 2000U);
@@ -177,9 +177,9 @@ TEST_F(FrontTest, CountsHitsAsWalks) {
 TEST_F(FrontTest, NoBytesAreNoHit) {
   Front& front = state_->FrontOf(device().LegacyStream());
   for (int i = 0; i < 4; ++i)
-    AllocationPtr(front.Alloc(front.hit_state(), 1, ThisThread())).reset();
+    AllocationPtr(front.Alloc(front.state(), 1, ThisThread())).reset();
   const std::uint64_t allocations = front.stats().allocations;
-  const AllocationPtr none(front.Alloc(front.hit_state(), 0, ThisThread()));
+  const AllocationPtr none(front.Alloc(front.state(), 0, ThisThread()));
   EXPECT_EQ(none->data(), nullptr);
   EXPECT_EQ(front.stats().allocations, allocations);
 }

@@ -160,7 +160,7 @@ TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   const AllocationPtr second = Alloc(1000);
   Alloc(1000).reset();  // one block is in the cache
   facade().ResetPeak(kPlace);
-  EXPECT_FALSE(front().hit_state().counts.is_beyond_peak());
+  EXPECT_FALSE(front().state().counts.is_beyond_peak());
   Leave(std::move(first));
   const AllocationPtr hit = Alloc(1000);
   EXPECT_FALSE(lock().has_waiting());
@@ -378,7 +378,7 @@ TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
       });
       // By now it sleeps, unless it waits for the lock.
       for (int i = 0; i < 20 && clock_.waits() == waits; ++i) YieldOften();
-      front().hit_state().counts.Uncount(*held->block());
+      front().state().counts.Uncount(*held->block());
       ASSERT_TRUE(front().hit_path()->Give(held->block()));
     }
     while (clock_.waits() == waits && !has_ended) std::this_thread::yield();

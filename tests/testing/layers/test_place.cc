@@ -22,8 +22,10 @@ TestChain TestPlace::AddChain() {
   context.platform = platform();
   context.stream = chain.chain_stream;
   context.reclaimer = reclaimer();
-  context.timelines = timelines();
-  context.frees = frees();
+  context.facade_services = std::make_shared<SharedServices>();
+  context.facade_services->Set(timelines());
+  context.place_services = std::make_shared<SharedServices>();
+  context.place_services->Set(frees());
   chain.strategy = source_.For(chain.chain_stream);
   chain.top = Decorate(chain.strategy, options_.decorators, context);
   return chain;

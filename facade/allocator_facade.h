@@ -144,6 +144,13 @@ class AllocatorFacade {
   // thread ends with that thread. The facade notices its end if the thread
   // itself allocated on it.
   void StreamDestroyed(Stream stream);
+  // From now on Strata inserts no wait into `stream`, and no wait for its work
+  // into other streams: their memory reaches each other once the host has seen
+  // the work done. For streams of collectives, whose order must be equal on all
+  // ranks. Lasts until StreamDestroyed.
+  //
+  // Errors: std::invalid_argument if the stream names none.
+  void ForbidWaits(Stream stream);
   // Calls `observer` with each stream that was destroyed without an
   // announcement, after its chains are closed. `observer` must not throw. Call
   // this before any other thread uses the facade.

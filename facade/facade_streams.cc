@@ -143,6 +143,11 @@ void AllocatorFacade::EndOfThread(const Stream& stream) {
   if (!is_a_default) EndStream(stream);
 }
 
+void AllocatorFacade::ForbidWaits(Stream stream) {
+  RequireMarkable("ForbidWaits", stream);
+  timelines_->ForbidWaits(stream);
+}
+
 void AllocatorFacade::ObserveLostStreams(std::function<void(Stream)> observer) {
   lost_observer_ = std::move(observer);
 }

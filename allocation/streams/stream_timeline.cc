@@ -17,16 +17,17 @@ using Tick = StreamTimeline::Tick;
 
 }  // namespace
 
-StreamTimeline::StreamTimeline(Device& device, Stream stream,
-                               std::shared_ptr<EventPool> events,
-                               std::shared_ptr<const CaptureGate> gate,
-                               std::shared_ptr<LostStreams> lost)
+StreamTimeline::StreamTimeline(
+    Device& device, Stream stream, std::shared_ptr<EventPool> events,
+    std::shared_ptr<const CaptureGate> gate, std::shared_ptr<LostStreams> lost,
+    std::shared_ptr<const StreamsWithoutWaits> no_waits)
     : device_(device),
       stream_(stream),
       events_(std::move(events)),
       held_gate_(std::move(gate)),
       gate_(*held_gate_),
-      lost_streams_(std::move(lost)) {
+      lost_streams_(std::move(lost)),
+      no_waits_(std::move(no_waits)) {
   if (lost_streams_ == nullptr) return;
   lost_entry_ = std::make_unique<LostStreams::Lost>();
   lost_entry_->stream = stream_;
@@ -304,6 +305,9 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
   if (IsDone(tick)) {
     AcquireDone();
     return Status::kSuccess;
+  }
+  if (forbids_waits_ || (no_waits_ != nullptr && no_waits_->Has(later))) {
+    return Status::kNotReady;
   }
   if (tick > recorded()) {
     const Status status = Close();

@@ -11,6 +11,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/allocation/streams/lost_streams.h"
+#include "strata/allocation/streams/streams_without_waits.h"
 #include "strata/platform/device.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
@@ -53,7 +54,8 @@ class StreamTimeline {
   StreamTimeline(Device& device, Stream stream,
                  std::shared_ptr<EventPool> events,
                  std::shared_ptr<const CaptureGate> gate,
-                 std::shared_ptr<LostStreams> lost = nullptr);
+                 std::shared_ptr<LostStreams> lost = nullptr,
+                 std::shared_ptr<const StreamsWithoutWaits> no_waits = nullptr);
   StreamTimeline(const StreamTimeline&) = delete;
   StreamTimeline& operator=(const StreamTimeline&) = delete;
   ~StreamTimeline();
@@ -113,9 +115,17 @@ class StreamTimeline {
   // stream needs no event. Returns done(). Never waits.
   Tick Refresh() noexcept;
   // Orders work submitted to `later` from now on after the work of `tick`, on
-  // the device. Closes first if needed. kNotReady as for Close().
+  // the device. Closes first if needed. kNotReady as for Close(), and if one of
+  // the streams is in StreamsWithoutWaits.
   Status OrderBefore(Tick tick, Device& later_device,
                      const Stream& later) noexcept;
+  // From now on no stream waits for this one on the device.
+  void ForbidWaits() noexcept { forbids_waits_ = true; }
+  bool forbids_waits() const noexcept { return forbids_waits_; }
+  // True if there is a stream in StreamsWithoutWaits.
+  bool some_forbid_waits() const noexcept {
+    return no_waits_ != nullptr && no_waits_->any();
+  }
   // Waits on the host until `tick` is done. If the stream cannot be waited for,
   // waits for its device.
   Status Await(Tick tick) noexcept;
@@ -216,7 +226,9 @@ class StreamTimeline {
   std::atomic<bool> is_final_{false};
   std::atomic<bool> complained_{false};  // a failure to record was logged
 
-  const std::shared_ptr<LostStreams> lost_streams_;  // null: no list
+  const std::shared_ptr<LostStreams> lost_streams_;            // null: no list
+  const std::shared_ptr<const StreamsWithoutWaits> no_waits_;  // null: none
+  std::atomic<bool> forbids_waits_{false};
   // entry for the list; null: used
   std::unique_ptr<LostStreams::Lost> lost_entry_;
   mutable SpinLock lock_;

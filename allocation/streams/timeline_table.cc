@@ -45,8 +45,8 @@ std::shared_ptr<StreamTimeline> TimelineTable::Of(const Stream& stream) {
     const auto found = timelines_.find(key);
     if (found != timelines_.end()) return found->second;
     Device& device = platform_->device(stream.device);
-    timeline = std::make_shared<StreamTimeline>(device, stream,
-                                                EventsOf(device), gate_, lost_);
+    timeline = std::make_shared<StreamTimeline>(
+        device, stream, EventsOf(device), gate_, lost_, no_waits_);
     const auto added = timelines_.emplace(key, timeline).first;
     try {
       lost = ReplaceHandle(stream);
@@ -122,6 +122,11 @@ bool TimelineTable::MayTouch(const Stream& stream) const noexcept {
   return may_touch;
 }
 
+void TimelineTable::ForbidWaits(const Stream& stream) {
+  no_waits_->Add(stream);
+  Of(stream)->ForbidWaits();
+}
+
 void TimelineTable::Settle() {
   std::vector<std::shared_ptr<StreamTimeline>> timelines;
   {
@@ -147,6 +152,7 @@ void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
     const auto uid = uids_.find({stream.device, timeline->stream().handle});
     if (uid != uids_.end() && uid->second == stream.uid) uids_.erase(uid);
   }
+  no_waits_->Remove(stream);
   timeline->End();
 }
 

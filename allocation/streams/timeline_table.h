@@ -80,6 +80,11 @@ class TimelineTable {
   // Ends the timeline of the stream, if there is one, and removes it. A legacy
   // or per-thread stream that is used again receives a new one.
   void StreamDestroyed(const Stream& stream) noexcept;
+  // Adds the stream to StreamsWithoutWaits until its end. It must have a uid,
+  // and a device of the platform.
+  //
+  // Errors: std::bad_alloc.
+  void ForbidWaits(const Stream& stream);
   // Handles a stream that was destroyed without an announcement. Does nothing
   // if it has no timeline.
   void Lose(const Stream& stream) noexcept;
@@ -105,6 +110,8 @@ class TimelineTable {
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
   const std::shared_ptr<LostStreams> lost_ = std::make_shared<LostStreams>();
+  const std::shared_ptr<StreamsWithoutWaits> no_waits_ =
+      std::make_shared<StreamsWithoutWaits>();
   mutable std::mutex mutex_;
   // Event pools by device; guarded by mutex_.
   std::vector<std::shared_ptr<EventPool>> events_;

@@ -143,3 +143,11 @@ strata_status strata_stream_destroyed(strata_facade* facade, int32_t device,
     strata::AnnounceEnd(*facade, facade->facade.Wrap(stream, device));
   });
 }
+
+strata_status strata_stream_forbid_waits(strata_facade* facade, int32_t device,
+                                         void* stream) {
+  return strata::GuardCall("strata_stream_forbid_waits", [&] {
+    strata::Require(facade, "facade");
+    facade->facade.ForbidWaits(facade->facade.Wrap(stream, device));
+  });
+}

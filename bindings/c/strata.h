@@ -163,6 +163,13 @@ STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
 STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
                                                  int32_t device, void* stream);
 
+// From now on Strata inserts no wait into `stream`, and no wait for its work
+// into other streams, until strata_stream_destroyed. For streams of
+// collectives, whose order must be equal on all ranks.
+STRATA_API strata_status strata_stream_forbid_waits(strata_facade* facade,
+                                                    int32_t device,
+                                                    void* stream);
+
 // Announces that `stream` of `device` is about to be captured into a graph. The
 // facade looks the stream up if it has not seen it before. Memory that the
 // stream, and the streams that join the capture, allocate comes from `*pool`

@@ -112,6 +112,7 @@ SharedOrder::Shares SharedOrder::All() const {
 bool SharedOrder::MayWaitFor(const Share& share) const noexcept {
   StreamTimeline* const timeline = share.timeline_;
   return timeline != nullptr && !timeline->during_capture() &&
+         !timeline->forbids_waits() &&
          reinterpret_cast<std::uintptr_t>(timeline->stream().handle) !=
              kPerThreadHandle &&
          timeline->Close() == Status::kSuccess;

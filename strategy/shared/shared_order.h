@@ -67,7 +67,8 @@ class SharedOrder final : public ChainStream {
   Status OrderAfterOthers(Share& share) noexcept;
   // Whether another stream can be made to wait for the work that the stream of
   // `share` has now. Records an event if there is none. False beside a capture,
-  // and for a per-thread stream, which other threads cannot name.
+  // for a per-thread stream, which other threads cannot name, and for a stream
+  // that forbids waits.
   bool MayWaitFor(const Share& share) const noexcept;
   // Whether the stream of `share` is ordered after every free already.
   bool IsOrdered(const Share& share) const noexcept;

@@ -67,10 +67,13 @@ class StreamView final : public Decorator, private HitPath {
   bool IsDuringCapture() const noexcept {
     return busy_ != nullptr && timeline_->during_capture();
   }
-  // Whether frees go to the strategy at once.
+  // Whether frees go to the strategy at once. A stream that forbids waits could
+  // not be ordered after them.
   bool IsDirect() const noexcept {
-    return busy_ == nullptr || (!timeline_->during_capture() &&
-                                (waits_on_device_ || !order_->several()));
+    if (busy_ == nullptr) return true;
+    if (timeline_->during_capture()) return false;
+    return !order_->several() ||
+           (waits_on_device_ && !timeline_->some_forbid_waits());
   }
   // Allocates from the strategy, for a hit.
   Block* TakeBelow(std::size_t bytes) noexcept;

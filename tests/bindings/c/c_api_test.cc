@@ -476,5 +476,16 @@ TEST_F(CApiTest, AHandleNamesTheNextStreamOnceTheLastOneIsKnownToBeGone) {
   ASSERT_EQ(device.StreamDestroy(next), Status::kSuccess);
 }
 
+TEST_F(CApiTest, AStreamMayForbidWaits) {
+  void* stream = nullptr;
+  ASSERT_EQ(strata_stream_create(facade_, 0, &stream), STRATA_OK);
+  EXPECT_EQ(strata_stream_forbid_waits(facade_, 0, stream), STRATA_OK);
+  EXPECT_EQ(strata_stream_forbid_waits(facade_, 7, stream),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_forbid_waits(nullptr, 0, stream),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
+}
+
 }  // namespace
 }  // namespace strata

@@ -132,7 +132,7 @@ inline bool CheckCallsStrictly(std::string_view content, bool strict) {
     const CheckedCalls calls = CheckCalls(input, strict);
     Require(calls.reports.size() <= calls.hazards, "kept too many");
     RequireHonest(calls.skipped, strict);
-    for (const HazardReport& report : calls.reports) {
+    for (const check::HazardReport& report : calls.reports) {
       Require(calls.LineOf(report.second.number) > 1, "a call of no line");
     }
     return true;

@@ -16,7 +16,7 @@ struct CheckedCalls {
   std::string path;
   std::uint64_t calls = 0;
   std::uint64_t hazards = 0;
-  std::vector<HazardReport> reports;  // the first hazards
+  std::vector<check::HazardReport> reports;  // the first hazards
   SkipLog skipped;
   // Calls that follow skipped lines, ascending.
   struct LineJump {

@@ -169,7 +169,7 @@ void SimDevice::Apply(const CapacityStep& step) {
 }
 
 std::unique_lock<std::recursive_mutex> SimDevice::HoldOrder() {
-  HazardMonitor* monitor = platform_->hazard_monitor();
+  check::HazardMonitor* monitor = platform_->hazard_monitor();
   return monitor != nullptr ? monitor->Hold()
                             : std::unique_lock<std::recursive_mutex>();
 }

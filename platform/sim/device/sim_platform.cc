@@ -41,7 +41,7 @@ void CheckRuleDevice(const char* option, int device, int devices) {
 }  // namespace
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
-    : hazard_monitor_(MakeHazardMonitor(options.sim_check_hazards)),
+    : hazard_monitor_(check::MakeHazardMonitor(options.sim_check_hazards)),
       physical_memory_(options.sim_fabric, options.sim_rdma),
       virtual_memory_(&physical_memory_, &host_views_),
       address_space_(&physical_memory_, &host_ranges_),

@@ -37,7 +37,9 @@ class SimKernelTest : public testing::Test {
     options.sim_check_hazards = "report";
     platform_ = std::make_shared<SimPlatform>(options);
     platform_->hazard_monitor()->SetHandler(
-        [this](const HazardReport& report) { reports_ += ToString(report); });
+        [this](const check::HazardReport& report) {
+          reports_ += ToString(report);
+        });
     EXPECT_EQ(device().StreamCreate(&stream_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().StreamCreate(&other_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().MemAlloc(&from_, kVectorBytes), kOk);

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint64_t NewInstance() {
@@ -239,4 +239,4 @@ std::uint64_t SimDevice::PendingCount() const {
   return scheduler_.PendingCount(ordinal_);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

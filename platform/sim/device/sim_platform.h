@@ -26,7 +26,7 @@
 #include "strata/platform/sim/streams/scheduler.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Simulated devices that share one address space and one host.
 //
@@ -103,6 +103,12 @@ class SimPlatform final : public Platform {
   std::vector<std::unique_ptr<SimDevice>> devices_;
   std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::SimPlatform;
 
 // Errors: as SimPlatform.
 std::shared_ptr<Platform> MakeSimPlatform(const PlatformOptions& options);

@@ -146,7 +146,7 @@ void StreamModel::NoteRefusal(std::size_t bytes, const Failure& failure) {
                   [](const Live& live) { return live.capture != nullptr; });
   if (pools_have_memory) return;
   // With fewer bytes in use, a large enough hole exists in any layout.
-  EXPECT_GT(ranges_.bytes() + bytes + live_.size() * kFrameBytes,
+  EXPECT_GT(ranges_.bytes() + bytes + live_.size() * sim::kFrameBytes,
             options_.device_bytes / 4)
       << failure.ToString() << "; " << Where();
 }

@@ -17,7 +17,7 @@
 #include "strata/tests/testing/hazards/hazard_player.h"
 #include "strata/tests/testing/hazards/hazard_program.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using ::testing::HasSubstr;
@@ -296,4 +296,4 @@ TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::size_t kCount = 100;
@@ -214,4 +214,4 @@ TEST_F(SimKernelTest, IsRefusedAsALaunchWhileOthersCapture) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

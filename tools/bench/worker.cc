@@ -22,7 +22,7 @@
 #include "strata/tools/bench/subject.h"
 #include "strata/tools/terminal/dump_json.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Kind = BenchAllocator::Kind;
@@ -172,4 +172,4 @@ void RunBenchTask(const BenchTask& task) {
       ->Run(task.pairs);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/tools/readers/trace_reader.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::size_t kFields = 10;
@@ -127,4 +127,4 @@ CheckedCalls CheckCalls(InputBuffer& input, bool strict) {
   return CallChecker(input, strict).Check();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -9,7 +9,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/skip_log.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The hazards in one trace of device calls.
 struct CheckedCalls {
@@ -37,6 +37,6 @@ struct CheckedCalls {
 //   `strict`, also for a line that would be skipped.
 CheckedCalls CheckCalls(InputBuffer& input, bool strict);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_COMMANDS_CALL_CHECK_H_

@@ -16,7 +16,7 @@
 #include "strata/tools/trace/trace.h"
 #include "strata/tools/trace/trace_warnings.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -184,4 +184,4 @@ int RunCheck(int argc, char** argv) {
   return has_hazards ? 1 : 0;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

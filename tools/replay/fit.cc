@@ -8,7 +8,7 @@
 #include "strata/tools/replay/recordings.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::uint64_t kMaxFrames =
@@ -71,4 +71,4 @@ std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                    });
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -21,7 +21,7 @@
 #include "strata/tools/replay/replay.h"
 #include "strata/tools/terminal/interrupt.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -244,4 +244,4 @@ TEST(ReplayPassesTest, FitRunsEveryPass) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

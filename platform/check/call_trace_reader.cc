@@ -13,7 +13,7 @@
 #include "strata/base/quoted.h"
 #include "strata/platform/calls/call_trace.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 constexpr std::size_t kFields = 10;
@@ -164,4 +164,4 @@ void CallTraceReader::Fail(const std::string& reason) const {
   throw CallTraceError(path_ + ":" + std::to_string(line_) + ": " + reason);
 }
 
-}  // namespace strata
+}  // namespace strata::check

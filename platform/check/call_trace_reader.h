@@ -9,7 +9,7 @@
 
 #include "strata/platform/calls/call_record.h"
 
-namespace strata {
+namespace strata::check {
 
 // An error in a recorded call trace: "calls.csv:12: 'x' is no number".
 class CallTraceError : public std::runtime_error {
@@ -53,6 +53,6 @@ class CallTraceReader {
   std::uint64_t line_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_CALL_TRACE_READER_H_

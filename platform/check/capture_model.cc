@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 // The clock after the nodes with these handles.
@@ -195,4 +195,4 @@ ExecModel* CaptureModel::FindExec(std::uint64_t exec) {
   return found == execs_.end() ? nullptr : &found->second;
 }
 
-}  // namespace strata
+}  // namespace strata::check

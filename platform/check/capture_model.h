@@ -12,7 +12,7 @@
 #include "strata/platform/check/order_clock.h"
 #include "strata/platform/check/shadow_memory.h"
 
-namespace strata {
+namespace strata::check {
 
 // A memory range that a node uses, with the state at the time of capture.
 struct NodeUse {
@@ -176,6 +176,6 @@ class CaptureModel {
   std::uint64_t last_graph_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_CAPTURE_MODEL_H_

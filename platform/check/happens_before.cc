@@ -5,7 +5,7 @@
 
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 // Number of idle components that the creation of a stream checks.
@@ -212,4 +212,4 @@ void HappensBefore::AcquireDevice(std::int32_t device, std::uint64_t thread) {
   JoinThread(threads_[thread], device_tags_[device]);
 }
 
-}  // namespace strata
+}  // namespace strata::check

@@ -8,7 +8,7 @@
 
 #include "strata/platform/check/order_clock.h"
 
-namespace strata {
+namespace strata::check {
 
 // The order of operations by the rules of streams, events and threads alone.
 // Each of them has a clock, which the ordering calls advance.
@@ -148,6 +148,6 @@ class HappensBefore {
   std::uint32_t components_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_HAPPENS_BEFORE_H_

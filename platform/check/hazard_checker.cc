@@ -4,7 +4,7 @@
 
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::check {
 
 HazardChecker::HazardChecker(HazardHandler handler)
     : log_(std::move(handler)) {}
@@ -159,4 +159,4 @@ HazardSink HazardChecker::ToLog() {
   return [this](HazardReport report) { log_.Add(std::move(report)); };
 }
 
-}  // namespace strata
+}  // namespace strata::check

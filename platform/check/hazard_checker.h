@@ -15,7 +15,7 @@
 #include "strata/platform/check/shadow_memory.h"
 #include "strata/platform/check/use_rules.h"
 
-namespace strata {
+namespace strata::check {
 
 // Finds uses of device memory that lack a required order. Its only input is the
 // calls of a program and the events beside them.
@@ -143,6 +143,6 @@ class HazardChecker {
   AccessSite now_;  // the current call
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_HAZARD_CHECKER_H_

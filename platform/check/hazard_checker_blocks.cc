@@ -5,7 +5,7 @@
 
 #include "strata/platform/check/hazard_checker.h"
 
-namespace strata {
+namespace strata::check {
 
 bool HazardChecker::ObserveBlocks(const CallRecord& record) {
   switch (record.call) {
@@ -157,4 +157,4 @@ void HazardChecker::UseByStream(const CallRecord& record,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::check

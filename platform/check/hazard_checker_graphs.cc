@@ -5,7 +5,7 @@
 
 #include "strata/platform/check/hazard_checker.h"
 
-namespace strata {
+namespace strata::check {
 
 std::vector<std::uint64_t> HazardChecker::TakeDependencies(
     std::uint64_t thread) {
@@ -359,4 +359,4 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
       });
 }
 
-}  // namespace strata
+}  // namespace strata::check

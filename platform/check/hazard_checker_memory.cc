@@ -5,7 +5,7 @@
 
 #include "strata/platform/check/hazard_checker.h"
 
-namespace strata {
+namespace strata::check {
 
 bool HazardChecker::ObserveUses(const CallRecord& record) {
   switch (record.call) {
@@ -220,4 +220,4 @@ void HazardChecker::GiveBackRegion(const std::shared_ptr<MemoryRegion>& region,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::check

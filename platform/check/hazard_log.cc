@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::check {
 
 void HazardLog::Add(HazardReport report) {
   const Pair pair{report.kind, report.first.number, report.second.number};
@@ -15,4 +15,4 @@ void HazardLog::Add(HazardReport report) {
   if (kept_.size() < kMaxKept) kept_.push_back(std::move(report));
 }
 
-}  // namespace strata
+}  // namespace strata::check

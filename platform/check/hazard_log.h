@@ -8,7 +8,7 @@
 
 #include "strata/platform/check/hazard_report.h"
 
-namespace strata {
+namespace strata::check {
 
 using HazardHandler = std::function<void(const HazardReport&)>;
 
@@ -43,6 +43,6 @@ class HazardLog {
   std::vector<Pair> latest_;  // the pairs of the latest second record
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_HAZARD_LOG_H_

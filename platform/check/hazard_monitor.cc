@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace strata {
+namespace strata::check {
 
 HazardMonitor::HazardMonitor(Action action)
     : action_(action),
@@ -54,4 +54,4 @@ std::shared_ptr<HazardMonitor> MakeHazardMonitor(const std::string& text) {
                               "' is no choice (known: off, report, abort)");
 }
 
-}  // namespace strata
+}  // namespace strata::check

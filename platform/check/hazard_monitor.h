@@ -10,7 +10,7 @@
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/check/hazard_checker.h"
 
-namespace strata {
+namespace strata::check {
 
 // A HazardChecker for calls as they happen.
 //
@@ -54,6 +54,6 @@ class HazardMonitor {
 // Errors: std::invalid_argument that names strata_sim_check_hazards.
 std::shared_ptr<HazardMonitor> MakeHazardMonitor(const std::string& text);
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_HAZARD_MONITOR_H_

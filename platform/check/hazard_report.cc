@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 std::string Hex(std::uint64_t number) {
@@ -88,4 +88,4 @@ std::string ToString(const HazardReport& report) {
   return text;
 }
 
-}  // namespace strata
+}  // namespace strata::check

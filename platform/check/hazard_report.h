@@ -8,7 +8,7 @@
 
 #include "strata/platform/calls/device_call.h"
 
-namespace strata {
+namespace strata::check {
 
 // The ways in which the order of two uses of memory can be wrong.
 enum class HazardKind : std::uint8_t {
@@ -74,6 +74,6 @@ std::string ToString(const AccessSite& access);
 // Several lines, each with a line end.
 std::string ToString(const HazardReport& report);
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_HAZARD_REPORT_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 // The first region that ends after `ptr`.
@@ -140,4 +140,4 @@ std::uint64_t MemoryMap::DropIfUnused(std::uint64_t space) {
   return space;
 }
 
-}  // namespace strata
+}  // namespace strata::check

@@ -13,7 +13,7 @@
 #include "strata/platform/check/hazard_report.h"
 #include "strata/platform/check/order_clock.h"
 
-namespace strata {
+namespace strata::check {
 
 enum class RegionKind : std::uint8_t {
   kDevice,   // from MemAlloc or MallocManaged
@@ -114,6 +114,6 @@ class MemoryMap {
   std::uint64_t last_space_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_MEMORY_MAP_H_

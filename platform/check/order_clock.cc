@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::check {
 
 void OrderClock::Raise(std::uint32_t component, std::uint64_t count) {
   if (count == 0) return;
@@ -23,4 +23,4 @@ bool OrderClock::Join(const OrderClock& other) {
   return changed;
 }
 
-}  // namespace strata
+}  // namespace strata::check

@@ -7,7 +7,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::check {
 
 // One operation: the `count`-th operation of its component. A component is a
 // stream or a chain of graph nodes. Count 0 is before every operation.
@@ -46,6 +46,6 @@ class OrderClock {
   std::vector<std::uint64_t> counts_;  // by component
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_ORDER_CLOCK_H_

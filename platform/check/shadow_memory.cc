@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 bool SameUse(const MemoryUse& a, const MemoryUse& b) {
@@ -151,4 +151,4 @@ void ShadowMemory::EraseSpace(std::uint64_t space) {
                   segments_.lower_bound({space + 1, 0}));
 }
 
-}  // namespace strata
+}  // namespace strata::check

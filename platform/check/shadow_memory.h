@@ -10,7 +10,7 @@
 #include "strata/platform/check/hazard_report.h"
 #include "strata/platform/check/order_clock.h"
 
-namespace strata {
+namespace strata::check {
 
 // The life of a block, as reported by an allocator above the device.
 struct BlockLife : Lifetime {
@@ -115,6 +115,6 @@ class ShadowMemory {
   Rows segments_;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_SHADOW_MEMORY_H_

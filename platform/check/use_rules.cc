@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 bool IsLaunch(const AccessSite& access) {
@@ -117,4 +117,4 @@ void CheckGivenBack(const MemorySegment& segment, const AccessSite& free,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::check

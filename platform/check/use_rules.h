@@ -10,7 +10,7 @@
 #include "strata/platform/check/order_clock.h"
 #include "strata/platform/check/shadow_memory.h"
 
-namespace strata {
+namespace strata::check {
 
 // Receives the hazards.
 using HazardSink = std::function<void(HazardReport)>;
@@ -55,6 +55,6 @@ std::string MissingOrder(const MemoryUse& first, const AccessSite& second);
 // A copy of the life for a report.
 std::optional<Lifetime> LifeOf(const std::shared_ptr<BlockLife>& life);
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_PLATFORM_CHECK_USE_RULES_H_

@@ -1,6 +1,6 @@
 #include "strata/platform/cuda/cuda_context.h"
 
-namespace strata {
+namespace strata::cuda {
 
 CudaContext::~CudaContext() {
   if (context_.load(std::memory_order_acquire) != nullptr) {
@@ -39,4 +39,4 @@ CudaContextScope::~CudaContextScope() {
   if (pushed_) driver_.CtxPopCurrent(&popped);
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

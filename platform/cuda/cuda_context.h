@@ -9,7 +9,7 @@
 #include "strata/platform/cuda/cuda_driver.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // The primary context of one device: the context that the runtime uses, so that
 // memory, streams and events of the runtime's users are valid here.
@@ -60,6 +60,6 @@ class CudaContextScope {
   bool pushed_ = false;
 };
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_CONTEXT_H_

@@ -9,7 +9,7 @@
 #include "strata/platform/cuda/cuda_types.h"
 #include "strata/platform/locks/spin_lock.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 std::uint64_t NewCudaInstance() {
@@ -138,4 +138,4 @@ Status CudaDevice::CanAccessPeer(int peer, bool* can) {
   });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

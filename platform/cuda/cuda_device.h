@@ -12,7 +12,7 @@
 #include "strata/platform/cuda/cuda_driver.h"
 #include "strata/platform/device.h"
 
-namespace strata {
+namespace strata::cuda {
 
 class CudaPlatform;
 
@@ -85,6 +85,6 @@ class CudaDevice final : public Device {
   CudaContext context_;
 };
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_DEVICE_H_

@@ -3,7 +3,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 // `value` is the capture mode, or 1 if dependencies are replaced.
@@ -24,7 +24,7 @@ Status CudaDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
                [&](CallRecord*) {
                  if (!IsKnown(mode)) return Status::kInvalidValue;
                  return ToStatus(driver_.StreamBeginCapture(
-                     strata::ToCuda(stream), ToCuda(mode)));
+                     cuda::ToCuda(stream), ToCuda(mode)));
                });
 }
 
@@ -43,10 +43,10 @@ Status CudaDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
     if (!graph || !IsKnown(mode) || (dependencies == nullptr && count != 0)) {
       return Status::kInvalidValue;
     }
-    const auto nodes = strata::ToCuda(dependencies, count);
+    const auto nodes = cuda::ToCuda(dependencies, count);
     return ToStatus(driver_.StreamBeginCaptureToGraph(
-        strata::ToCuda(stream), strata::ToCuda(graph), nodes.data(), nullptr,
-        count, ToCuda(mode)));
+        cuda::ToCuda(stream), cuda::ToCuda(graph), nodes.data(), nullptr, count,
+        ToCuda(mode)));
   });
 }
 
@@ -56,7 +56,7 @@ Status CudaDevice::StreamEndCapture(Stream stream, Graph* graph) {
                  if (graph == nullptr) return Status::kInvalidValue;
                  CUgraph made = nullptr;
                  const CUresult result =
-                     driver_.StreamEndCapture(strata::ToCuda(stream), &made);
+                     driver_.StreamEndCapture(cuda::ToCuda(stream), &made);
                  if (result != CUDA_SUCCESS) return ToStatus(result);
                  graph->value = made;
                  seen->ptr = ToNumber(*graph);
@@ -70,7 +70,7 @@ Status CudaDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
                  if (status == nullptr) return Status::kInvalidValue;
                  CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
                  const CUresult result =
-                     driver_.StreamIsCapturing(strata::ToCuda(stream), &found);
+                     driver_.StreamIsCapturing(cuda::ToCuda(stream), &found);
                  if (result != CUDA_SUCCESS) return ToStatus(result);
                  *status = static_cast<CaptureStatus>(found);
                  seen->value = static_cast<std::uint64_t>(found);
@@ -90,9 +90,8 @@ Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
         // Without this argument, edges with data are an error.
         const CUgraphEdgeData* edges = nullptr;
         std::size_t count = 0;
-        const CUresult result =
-            driver_.StreamGetCaptureInfo(strata::ToCuda(stream), &status, &id,
-                                         &graph, &nodes, &edges, &count);
+        const CUresult result = driver_.StreamGetCaptureInfo(
+            cuda::ToCuda(stream), &status, &id, &graph, &nodes, &edges, &count);
         if (result != CUDA_SUCCESS) return ToStatus(result);
         *info = CaptureInfo();
         info->status = static_cast<CaptureStatus>(status);
@@ -120,9 +119,9 @@ Status CudaDevice::StreamUpdateCaptureDependencies(
         if (dependencies == nullptr && count != 0) {
           return Status::kInvalidValue;
         }
-        auto nodes = strata::ToCuda(dependencies, count);
+        auto nodes = cuda::ToCuda(dependencies, count);
         return ToStatus(driver_.StreamUpdateCaptureDependencies(
-            strata::ToCuda(stream), nodes.data(), count,
+            cuda::ToCuda(stream), nodes.data(), count,
             replace ? CU_STREAM_SET_CAPTURE_DEPENDENCIES
                     : CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
       });
@@ -144,4 +143,4 @@ Status CudaDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
              });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -4,7 +4,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 template <class Tag>
@@ -167,4 +167,4 @@ Status CudaDevice::UserObjectRelease(UserObject object) {
              });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

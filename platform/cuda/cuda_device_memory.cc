@@ -6,7 +6,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 std::uint64_t ToNumber(const void* ptr) {
@@ -144,4 +144,4 @@ Status CudaDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
   });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -3,7 +3,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 // `bytes` and `value` as in call_trace.h.
@@ -45,8 +45,8 @@ Status CudaDevice::PoolCreate(MemPool* pool, const MemProperties& properties,
                if (pool == nullptr) return Status::kInvalidValue;
                CUmemPoolProps props = {};
                props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-               props.handleTypes = strata::ToCuda(properties.share);
-               props.location = strata::ToCuda(properties.location);
+               props.handleTypes = cuda::ToCuda(properties.share);
+               props.location = cuda::ToCuda(properties.location);
                props.maxSize = max_bytes;
                CUmemoryPool made = nullptr;
                const CUresult result = driver_.MemPoolCreate(&made, &props);
@@ -61,18 +61,17 @@ Status CudaDevice::PoolDestroy(MemPool pool) {
   if (!caps_.mem_pools) return Status::kNotSupported;
   return Run(CallAbout(DeviceCall::kPoolDestroy, pool), [&](CallRecord*) {
     if (!pool) return Status::kInvalidValue;
-    return ToStatus(driver_.MemPoolDestroy(strata::ToCuda(pool)));
+    return ToStatus(driver_.MemPoolDestroy(cuda::ToCuda(pool)));
   });
 }
 
 Status CudaDevice::PoolTrimTo(MemPool pool, std::size_t keep_bytes) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kPoolTrimTo, pool, keep_bytes),
-             [&](CallRecord*) {
-               if (!pool) return Status::kInvalidValue;
-               return ToStatus(
-                   driver_.MemPoolTrimTo(strata::ToCuda(pool), keep_bytes));
-             });
+  return Run(
+      CallAbout(DeviceCall::kPoolTrimTo, pool, keep_bytes), [&](CallRecord*) {
+        if (!pool) return Status::kInvalidValue;
+        return ToStatus(driver_.MemPoolTrimTo(cuda::ToCuda(pool), keep_bytes));
+      });
 }
 
 Status CudaDevice::PoolSetAttribute(MemPool pool, PoolAttribute attribute,
@@ -85,7 +84,7 @@ Status CudaDevice::PoolSetAttribute(MemPool pool, PoolAttribute attribute,
     int policy = value != 0 ? 1 : 0;
     void* data = &value;
     if (IsPolicy(attribute)) data = &policy;
-    return ToStatus(driver_.MemPoolSetAttribute(strata::ToCuda(pool),
+    return ToStatus(driver_.MemPoolSetAttribute(cuda::ToCuda(pool),
                                                 ToCuda(attribute), data));
   });
 }
@@ -102,7 +101,7 @@ Status CudaDevice::PoolGetAttribute(MemPool pool, PoolAttribute attribute,
     void* data = &number;
     if (IsPolicy(attribute)) data = &policy;
     const CUresult result = driver_.MemPoolGetAttribute(
-        strata::ToCuda(pool), ToCuda(attribute), data);
+        cuda::ToCuda(pool), ToCuda(attribute), data);
     if (result != CUDA_SUCCESS) return ToStatus(result);
     *value = IsPolicy(attribute) ? static_cast<std::uint64_t>(policy) : number;
     return Status::kSuccess;
@@ -117,9 +116,9 @@ Status CudaDevice::PoolSetAccess(MemPool pool, const AccessDescriptor* access,
                if (!pool || (access == nullptr && count != 0)) {
                  return Status::kInvalidValue;
                }
-               const auto descriptors = strata::ToCuda(access, count);
+               const auto descriptors = cuda::ToCuda(access, count);
                return ToStatus(driver_.MemPoolSetAccess(
-                   strata::ToCuda(pool), descriptors.data(), count));
+                   cuda::ToCuda(pool), descriptors.data(), count));
              });
 }
 
@@ -133,7 +132,7 @@ Status CudaDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
         if (ptr == nullptr || !pool) return Status::kInvalidValue;
         CUdeviceptr memory = 0;
         const CUresult result = driver_.MemAllocFromPoolAsync(
-            &memory, bytes, strata::ToCuda(pool), strata::ToCuda(stream));
+            &memory, bytes, cuda::ToCuda(pool), cuda::ToCuda(stream));
         if (result != CUDA_SUCCESS) return ToStatus(result);
         *ptr = memory;
         seen->ptr = memory;
@@ -146,7 +145,7 @@ Status CudaDevice::FreeAsync(DevicePtr ptr, Stream stream) {
   CallRecord call = CallAbout(DeviceCall::kFreeAsync, {});
   call.ptr = ptr;
   return RunOn(stream, call, [&](CallRecord*) {
-    return ToStatus(driver_.MemFreeAsync(ptr, strata::ToCuda(stream)));
+    return ToStatus(driver_.MemFreeAsync(ptr, cuda::ToCuda(stream)));
   });
 }
 
@@ -163,7 +162,7 @@ Status CudaDevice::PoolExport(MemPool pool, ShareType type,
                void* data = &made.fd;
                if (type == ShareType::kFabric) data = made.fabric.data();
                const CUresult result = driver_.MemPoolExport(
-                   data, strata::ToCuda(pool), strata::ToCuda(type), 0);
+                   data, cuda::ToCuda(pool), cuda::ToCuda(type), 0);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                *shareable = made;
                return Status::kSuccess;
@@ -182,7 +181,7 @@ Status CudaDevice::PoolImport(MemPool* pool, ShareType type,
                Shareable given = shareable;
                CUmemoryPool made = nullptr;
                const CUresult result = driver_.MemPoolImport(
-                   &made, OsHandle(type, &given), strata::ToCuda(type), 0);
+                   &made, OsHandle(type, &given), cuda::ToCuda(type), 0);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                pool->value = made;
                seen->ptr = ToNumber(*pool);
@@ -190,4 +189,4 @@ Status CudaDevice::PoolImport(MemPool* pool, ShareType type,
              });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

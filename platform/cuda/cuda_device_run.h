@@ -3,7 +3,7 @@
 
 #include "strata/platform/cuda/cuda_device.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // For the sources of CudaDevice only. The observers run after the current
 // device of the caller is restored.
@@ -28,6 +28,6 @@ Status CudaDevice::RunOn(const Stream& stream, CallRecord call, Body body) {
   });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_DEVICE_RUN_H_

@@ -3,7 +3,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 // The driver numbers streams from a start value that it does not document. Uids
@@ -190,4 +190,4 @@ Status CudaDevice::EventSynchronize(Event event) {
              });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -3,7 +3,7 @@
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 Status CudaDevice::Granularity(const MemProperties& properties,
                                bool recommended, std::size_t* bytes) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
@@ -172,4 +172,4 @@ Status CudaDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
   });
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 // The name under which every driver of Linux is installed, and its lookup since
@@ -98,4 +98,4 @@ CudaDriver LoadCudaDriver() {
   return driver;
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -9,7 +9,7 @@
 #include "strata/platform/simdriver/sim_driver_info.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // The type of the driver's 64-bit results, which is not std::uint64_t.
 using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
@@ -53,6 +53,6 @@ CudaDriver LoadCudaDriver();
 // number that Status does not name is kept, so that reports show it.
 inline Status ToStatus(CUresult result) { return static_cast<Status>(result); }
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_DRIVER_H_

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-namespace strata {
+namespace strata::cuda {
 
 CudaPlatform::CudaPlatform(const CudaDriver& driver) : driver_(driver) {
   int count = 0;
@@ -34,8 +34,12 @@ DeviceWork* CudaPlatform::work(int ordinal) {
   return work.get();
 }
 
+}  // namespace strata::cuda
+
+namespace strata {
+
 std::shared_ptr<Platform> MakeCudaPlatform(const PlatformOptions&) {
-  return std::make_shared<CudaPlatform>(LoadCudaDriver());
+  return std::make_shared<cuda::CudaPlatform>(cuda::LoadCudaDriver());
 }
 
 }  // namespace strata

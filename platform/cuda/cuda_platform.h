@@ -11,7 +11,7 @@
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // The GPUs that the process sees.
 //
@@ -44,6 +44,10 @@ class CudaPlatform final : public Platform {
   // By ordinal; null until the first work() call. Guarded by mutex_.
   std::vector<std::unique_ptr<CudaWork>> works_;
 };
+
+}  // namespace strata::cuda
+
+namespace strata {
 
 // Errors: std::runtime_error with CUDA's reason if there is no driver or no
 //   device.

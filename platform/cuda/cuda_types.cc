@@ -1,6 +1,6 @@
 #include "strata/platform/cuda/cuda_types.h"
 
-namespace strata {
+namespace strata::cuda {
 
 CUmemAllocationProp ToCuda(const MemProperties& properties) {
   CUmemAllocationProp result = {};
@@ -36,4 +36,4 @@ std::vector<GraphNode> FromCuda(const CUgraphNode* nodes, std::size_t count) {
   return result;
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -10,7 +10,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // Conversions between Strata's value types and the driver's. Enumerators have
 // the driver's values, so that a cast converts them.
@@ -63,6 +63,6 @@ std::uint64_t ToNumber(Handle<Tag> handle) {
   return reinterpret_cast<std::uintptr_t>(handle.value);
 }
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_TYPES_H_

@@ -6,7 +6,7 @@
 #include "strata/platform/cuda/cuda_types.h"
 #include "strata/platform/cuda/cuda_work_arguments.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // cuda_work_kernel.cu as PTX, for all GPUs and for those of compute capability
 // 9.0 and newer. The build generates the sources that define them.
@@ -129,4 +129,4 @@ Status CudaWork::Run(const Stream& stream, const WorkRange* ranges,
   return launched;
 }
 
-}  // namespace strata
+}  // namespace strata::cuda

@@ -9,7 +9,7 @@
 #include "strata/platform/cuda/cuda_device.h"
 #include "strata/platform/device_work.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // Work on a GPU: one kernel that waits on the GPU's clock and then accesses the
 // ranges.
@@ -51,6 +51,6 @@ class CudaWork final : public DeviceWork {
   Status loaded_ = Status::kSuccess;  // result of Load
 };
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_WORK_H_

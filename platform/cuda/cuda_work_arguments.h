@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace strata {
+namespace strata::cuda {
 
 // The arguments of CudaWork's kernel, passed by value. The host's compiler and
 // the device's compiler both read this file.
@@ -19,6 +19,6 @@ struct CudaWorkArguments {
   Range ranges[8];      // kMaxWorkRanges
 };
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_PLATFORM_CUDA_CUDA_WORK_ARGUMENTS_H_

@@ -30,7 +30,8 @@ __device__ void AwaitPrevious() {
 }  // namespace
 
 // Reads before it writes, as DeviceWork says.
-extern "C" __global__ void strata_work(strata::CudaWorkArguments arguments) {
+extern "C" __global__ void strata_work(
+    strata::cuda::CudaWorkArguments arguments) {
   AllowNext();
   const unsigned long long start = Now();
   while (Now() - start < arguments.busy_ns) {

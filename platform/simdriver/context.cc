@@ -10,7 +10,7 @@
 namespace strata::simdriver {
 namespace {
 
-std::array<Context, kMaxSimDevices> g_contexts;
+std::array<Context, sim::kMaxSimDevices> g_contexts;
 
 // The contexts that a thread pushed; the last one is current. It has no
 // destructor, so that destructors of other thread-locals may call the driver.

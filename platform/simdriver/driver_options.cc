@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kOptionsName[] = "STRATA_SIM_DRIVER";
 constexpr char kVisibleName[] = "CUDA_VISIBLE_DEVICES";
-constexpr OptionText kText{kOptionsName};
+constexpr sim::OptionText kText{kOptionsName};
 
 bool ReadBool(std::string_view word, std::string_view value) {
   if (value == "true" || value == "1") return true;
@@ -23,7 +23,7 @@ bool ReadBool(std::string_view word, std::string_view value) {
 void ReadCompute(std::string_view word, std::string_view value,
                  DriverOptions* options) {
   std::string_view rest = value;
-  const std::string_view major = OptionText::NextPart(&rest, '.');
+  const std::string_view major = sim::OptionText::NextPart(&rest, '.');
   options->compute_major = static_cast<int>(kText.Number(word, major, 1, 99));
   options->compute_minor = static_cast<int>(kText.Number(word, rest, 0, 9));
 }
@@ -54,11 +54,11 @@ std::string ReadData(std::string_view word, std::string_view value) {
 void ReadWord(std::string_view word, DriverOptions* options) {
   PlatformOptions& sim = options->platform;
   std::string_view value = word;
-  const std::string_view name = OptionText::NextPart(&value, '=');
+  const std::string_view name = sim::OptionText::NextPart(&value, '=');
   if (name.size() == word.size()) kText.Reject(word, "is not name=value");
   if (name == "devices") {
     sim.sim_devices =
-        static_cast<int>(kText.Number(word, value, 1, kMaxSimDevices));
+        static_cast<int>(kText.Number(word, value, 1, sim::kMaxSimDevices));
   } else if (name == "memory") {
     sim.sim_memory_bytes = kText.Bytes(word, value);
   } else if (name == "fault") {
@@ -119,7 +119,7 @@ std::vector<int> ReadVisible(const char* text, int devices) {
   }
   std::string_view rest = text;
   while (!rest.empty()) {
-    const std::string_view entry = OptionText::NextPart(&rest, ',');
+    const std::string_view entry = sim::OptionText::NextPart(&rest, ',');
     const int number = FindVisible(entry, devices);
     if (number < 0) break;
     if (std::find(visible.begin(), visible.end(), number) != visible.end()) {
@@ -136,7 +136,7 @@ DriverOptions ParseDriverOptions(const char* options, const char* visible) {
   DriverOptions result;
   std::string_view rest = options != nullptr ? options : "";
   while (!rest.empty()) {
-    const std::string_view word = OptionText::NextPart(&rest, ' ');
+    const std::string_view word = sim::OptionText::NextPart(&rest, ' ');
     if (!word.empty()) ReadWord(word, &result);
   }
   result.visible = ReadVisible(visible, result.platform.sim_devices);

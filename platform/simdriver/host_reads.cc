@@ -15,20 +15,21 @@ bool IsMainThread() {
   return is_main;
 }
 
-HostReads::Place ToPlace(const std::string& line, const ReadCounter& counter) {
+HostReads::Place ToPlace(const std::string& line,
+                         const sim::ReadCounter& counter) {
   // In this order: a copy counts as `all` first.
   const std::uint64_t written = counter.written.load(std::memory_order_relaxed);
   return {line, counter.all.load(std::memory_order_relaxed), written};
 }
 
-void Move(ReadCounter* from, ReadCounter* to) {
+void Move(sim::ReadCounter* from, sim::ReadCounter* to) {
   to->all.fetch_add(from->all.exchange(0, std::memory_order_relaxed),
                     std::memory_order_relaxed);
   to->written.fetch_add(from->written.exchange(0, std::memory_order_relaxed),
                         std::memory_order_relaxed);
 }
 
-void Add(const ReadCounter& counter, HostReads::Place* sum) {
+void Add(const sim::ReadCounter& counter, HostReads::Place* sum) {
   const HostReads::Place place = ToPlace("", counter);
   sum->all += place.all;
   sum->written += place.written;
@@ -36,15 +37,15 @@ void Add(const ReadCounter& counter, HostReads::Place* sum) {
 
 }  // namespace
 
-ReadCounter* HostReads::Here() {
+sim::ReadCounter* HostReads::Here() {
   if (!HasPython()) return &elsewhere_;
   if (!HoldsPythonLock()) return IsMainThread() ? &unplaced_ : &elsewhere_;
   const std::string line = PythonPlace();
-  ReadCounter* const found = line.empty() ? nullptr : At(line);
+  sim::ReadCounter* const found = line.empty() ? nullptr : At(line);
   return found != nullptr ? found : &elsewhere_;
 }
 
-void HostReads::AfterCopy(const ReadCounter* counter) {
+void HostReads::AfterCopy(const sim::ReadCounter* counter) {
   if (counter == &unplaced_) PlaceSoon();
 }
 
@@ -63,12 +64,12 @@ int HostReads::PlaceUnplaced(void*) {
   HostReads& reads = Reads();
   reads.is_called_.store(false, std::memory_order_relaxed);
   const std::string line = PythonPlace();
-  ReadCounter* const found = line.empty() ? nullptr : reads.At(line);
+  sim::ReadCounter* const found = line.empty() ? nullptr : reads.At(line);
   Move(&reads.unplaced_, found != nullptr ? found : &reads.elsewhere_);
   return 0;
 }
 
-ReadCounter* HostReads::At(const std::string& line) {
+sim::ReadCounter* HostReads::At(const std::string& line) {
   std::lock_guard lock(mutex_);
   const auto found = places_.find(line);
   if (found != places_.end()) return &found->second;

@@ -39,9 +39,9 @@ class HostReads {
 
   // The counter for a copy that the calling thread submits now. It exists for
   // ever. The caller holds no lock.
-  ReadCounter* Here();
+  sim::ReadCounter* Here();
   // Called when a copy was submitted with the result of Here.
-  void AfterCopy(const ReadCounter* counter);
+  void AfterCopy(const sim::ReadCounter* counter);
   // Called when the thread has waited for work, such as copies.
   void AfterWait();
 
@@ -58,12 +58,13 @@ class HostReads {
   // Moves the copies of unplaced_ to the line that Python runs now.
   static int PlaceUnplaced(void*);
   // Null if there are too many places.
-  ReadCounter* At(const std::string& line);
+  sim::ReadCounter* At(const std::string& line);
 
   mutable std::mutex mutex_;
-  std::map<std::string, ReadCounter> places_;  // guarded by mutex_
-  ReadCounter unplaced_;   // of the main thread, until Python names the line
-  ReadCounter elsewhere_;  // without a place
+  std::map<std::string, sim::ReadCounter> places_;  // guarded by mutex_
+  sim::ReadCounter
+      unplaced_;  // of the main thread, until Python names the line
+  sim::ReadCounter elsewhere_;          // without a place
   std::atomic<bool> is_called_{false};  // PlaceUnplaced is in Python's queue
 };
 

@@ -30,7 +30,9 @@ class FacadeHazardsTest : public testing::TestWithParam<std::string> {
     options.platform.sim_check_hazards = "report";
     platform_ = std::make_shared<SimPlatform>(options.platform);
     platform_->hazard_monitor()->SetHandler(
-        [this](const HazardReport& report) { reports_ += ToString(report); });
+        [this](const check::HazardReport& report) {
+          reports_ += ToString(report);
+        });
     facade_ = std::make_unique<AllocatorFacade>(options, platform_);
     for (Stream& stream : streams_) {
       EXPECT_EQ(device().StreamCreate(&stream, kStreamNonBlocking),

@@ -36,10 +36,10 @@ inline void RequireOneLine(const std::exception& error) {
 }
 
 // Every free has its allocation, and all counts match the entries.
-inline void RequireConsistent(const Trace& trace) {
+inline void RequireConsistent(const tools::Trace& trace) {
   std::vector<bool> is_live(trace.slots);
   std::size_t allocates = 0;
-  for (const TraceEvent event : trace.events) {
+  for (const tools::TraceEvent event : trace.events) {
     Require(event.stream() < trace.streams.size(), "a stream beyond the table");
     if (event.is_release()) continue;
     Require(event.slot() < trace.slots, "a slot beyond the table");
@@ -53,21 +53,21 @@ inline void RequireConsistent(const Trace& trace) {
 }
 
 // A log that is not empty has a summary. A strict reader skips nothing.
-inline void RequireHonest(const SkipLog& log, bool strict) {
+inline void RequireHonest(const tools::SkipLog& log, bool strict) {
   Require(!strict || log.empty(), "a strict reading left something out");
   Require(log.empty() == log.Summary().empty(), "nothing is said of it");
 }
 
 inline bool ReadTraceStrictly(std::string_view content, bool strict) {
   try {
-    InputBuffer input("fuzz", content);
-    TraceReaderOptions options;
+    tools::InputBuffer input("fuzz", content);
+    tools::TraceReaderOptions options;
     options.strict = strict;
-    const Trace trace = ReadTrace(input, options);
+    const tools::Trace trace = tools::ReadTrace(input, options);
     RequireConsistent(trace);
     RequireHonest(trace.skipped, strict);
     return true;
-  } catch (const TraceError& error) {
+  } catch (const tools::TraceError& error) {
     RequireOneLine(error);
     return false;
   }
@@ -81,13 +81,14 @@ inline bool ReadAnyTrace(std::string_view content) {
 }
 
 // Follows every reference, so that a sanitizer detects a wrong one.
-inline void VisitAll(const PickleTree& tree, const PickleOptions& options) {
-  std::vector<PickleValue> left = {tree.root()};
+inline void VisitAll(const tools::PickleTree& tree,
+                     const tools::PickleOptions& options) {
+  std::vector<tools::PickleValue> left = {tree.root()};
   std::vector<bool> visited;
   while (!left.empty()) {
-    const PickleValue value = left.back();
+    const tools::PickleValue value = left.back();
     left.pop_back();
-    if (value.kind == PickleValue::Kind::kText) {
+    if (value.kind == tools::PickleValue::Kind::kText) {
       Require(tree.Text(value).size() <= options.max_bytes, "a text too long");
     }
     if (!value.IsContainer()) continue;
@@ -101,18 +102,18 @@ inline void VisitAll(const PickleTree& tree, const PickleOptions& options) {
 }
 
 inline bool ReadPickleOf(std::string_view content, bool allows_objects) {
-  PickleOptions options;
+  tools::PickleOptions options;
   options.keys = {"segments", "device_traces", "action", "addr"};
   options.counted_keys = {"frames"};
   options.allows_objects = allows_objects;
   options.max_bytes = 64 << 20;
   try {
-    InputBuffer input("fuzz", content);
-    const PickleTree tree = ReadPickle(input, options);
+    tools::InputBuffer input("fuzz", content);
+    const tools::PickleTree tree = tools::ReadPickle(input, options);
     VisitAll(tree, options);
     Require(allows_objects || tree.objects() == 0, "an object was allowed");
     return true;
-  } catch (const TraceError& error) {
+  } catch (const tools::TraceError& error) {
     RequireOneLine(error);
     return false;
   }
@@ -128,15 +129,15 @@ inline bool ReadAnyPickle(std::string_view content) {
 // Recorded calls, which may be impossible.
 inline bool CheckCallsStrictly(std::string_view content, bool strict) {
   try {
-    InputBuffer input("fuzz", content);
-    const CheckedCalls calls = CheckCalls(input, strict);
+    tools::InputBuffer input("fuzz", content);
+    const tools::CheckedCalls calls = tools::CheckCalls(input, strict);
     Require(calls.reports.size() <= calls.hazards, "kept too many");
     RequireHonest(calls.skipped, strict);
-    for (const HazardReport& report : calls.reports) {
+    for (const check::HazardReport& report : calls.reports) {
       Require(calls.LineOf(report.second.number) > 1, "a call of no line");
     }
     return true;
-  } catch (const TraceError& error) {
+  } catch (const tools::TraceError& error) {
     RequireOneLine(error);
     return false;
   }

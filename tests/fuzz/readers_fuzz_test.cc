@@ -71,7 +71,7 @@ class ReadersFuzzTest : public ::testing::Test {
  protected:
   ReadersFuzzTest() {
     // Files of a few kilobytes, so that a change is likely to matter.
-    const SnapshotFiles files(12);
+    const tools::SnapshotFiles files(12);
     std::vector<std::filesystem::path> paths;
     for (const auto& file :
          std::filesystem::recursive_directory_iterator(files.folder())) {

@@ -106,7 +106,7 @@ TEST(SimRuntimeLaunchTest, OurOwnKernelIsCarriedOut) {
     void* ptr = nullptr;
     ASSERT_EQ(STRATA_RUNTIME_FUNCTION(runtime, cudaMalloc)(&ptr, 16),
               cudaSuccess);
-    CudaWorkArguments arguments = {};
+    cuda::CudaWorkArguments arguments = {};
     arguments.pattern = 77;
     arguments.count = 1;
     arguments.ranges[0] = {reinterpret_cast<std::uint64_t>(ptr), 2, 1};

@@ -43,7 +43,9 @@ class RepeatingProgram {
     parsed.platform.sim_check_hazards = "report";
     platform_ = std::make_shared<SimPlatform>(parsed.platform);
     platform_->hazard_monitor()->SetHandler(
-        [](const HazardReport& report) { ADD_FAILURE() << ToString(report); });
+        [](const check::HazardReport& report) {
+          ADD_FAILURE() << ToString(report);
+        });
     facade_ = std::make_unique<AllocatorFacade>(parsed, platform_);
     for (Lane& lane : lanes_) {
       EXPECT_EQ(device().StreamCreate(&lane.stream, kStreamNonBlocking),

@@ -10,7 +10,7 @@
 
 #include "strata/tests/tools/temp_file.h"
 
-namespace strata {
+namespace strata::tools {
 
 struct CommandResult {
   int code = -1;  // exit code; -1: the program did not exit
@@ -62,6 +62,6 @@ inline CommandResult RunStrata(
   return result;
 }
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_COMMAND_H_

@@ -10,7 +10,7 @@
 #include "strata/tests/tools/command.h"
 #include "strata/tests/tools/temp_file.h"
 
-namespace strata {
+namespace strata::tools {
 
 inline constexpr char kSmallTrace[] =
     "Thread,Time,Action,Pointer,Size,Stream\n"
@@ -43,6 +43,6 @@ class CommandLineTest : public ::testing::Test {
   const TempFile small_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_COMMAND_LINE_FIXTURE_H_

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace strata {
+namespace strata::tools {
 
 // A file of a test, removed with the object.
 class TempFile {
@@ -59,6 +59,6 @@ inline std::string BundledTrace(const std::string& name) {
   return path.append(name).append(".csv.gz");
 }
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_TEMP_FILE_H_

@@ -8,7 +8,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Kind = BenchAllocator::Kind;
@@ -97,4 +97,4 @@ Options OptionsOf(const BenchAllocator& allocator, const Options& options) {
   return own;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

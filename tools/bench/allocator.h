@@ -7,7 +7,7 @@
 
 #include "strata/facade/options.h"
 
-namespace strata {
+namespace strata::tools {
 
 // An allocator that `strata bench` can measure.
 struct BenchAllocator {
@@ -48,6 +48,6 @@ const BenchAllocator& FindBenchAllocator(std::string_view name);
 // strategy.
 Options OptionsOf(const BenchAllocator& allocator, const Options& options);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_ALLOCATOR_H_

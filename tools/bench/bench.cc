@@ -9,7 +9,7 @@
 
 #include "strata/tools/bench/child_process.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ std::vector<BenchRow> Bench(
   return rows;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/tools/bench/allocator.h"
 #include "strata/tools/bench/workloads/workload.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The measurements that `strata bench` compares.
 //
@@ -117,6 +117,6 @@ void ServeBench(const BenchTask& task, std::istream& in, std::ostream& out);
 // Errors: as MakeBenchSubject and BenchSubject::Run.
 void RunBenchTask(const BenchTask& task);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_BENCH_H_

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
@@ -130,4 +130,4 @@ std::string ChildProcess::Ask(const std::string& line,
   return answer;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

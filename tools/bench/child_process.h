@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // A child process that answers each line on its standard input with a line on
 // its standard output.
@@ -46,6 +46,6 @@ class ChildProcess {
   std::string unread_;  // received after the last answer
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_CHILD_PROCESS_H_

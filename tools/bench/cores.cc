@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-namespace strata {
+namespace strata::tools {
 
 std::vector<int> AllowedCores() {
   cpu_set_t allowed;
@@ -21,4 +21,4 @@ void PinThread(int core) {
   sched_setaffinity(0, sizeof one, &one);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

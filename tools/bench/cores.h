@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // The cores that the calling thread may use, the last one first: the first core
 // serves most interrupts. Empty if the system does not report them.
@@ -13,6 +13,6 @@ std::vector<int> AllowedCores();
 // nothing if the system refuses.
 void PinThread(int core);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_CORES_H_

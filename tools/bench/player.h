@@ -10,7 +10,7 @@
 
 #include "strata/tools/bench/workloads/script.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Frees the block of `slot` in a context that must not throw, such as a
 // destructor. Logs the first error. Later errors add nothing.
@@ -113,6 +113,6 @@ class BenchPlayer {
   std::size_t next_ = 0;  // index into the loop
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_PLAYER_H_

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Threads = BenchWorkload::Threads;
@@ -285,4 +285,4 @@ std::string ToSvg(const std::vector<BenchRow>& rows) {
   return svg.Finish();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -6,7 +6,7 @@
 
 #include "strata/tools/bench/bench.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Whether the workload belongs to a family that differs in a number (live
 // blocks or threads), over which a plot can be drawn.
@@ -17,6 +17,6 @@ bool IsPlotted(const BenchWorkload& workload);
 // a median are not in it.
 std::string ToSvg(const std::vector<BenchRow>& rows);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_PLOT_H_

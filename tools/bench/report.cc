@@ -6,7 +6,7 @@
 #include "strata/tools/terminal/dump_json.h"
 #include "strata/tools/terminal/table.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 const char* Name(BenchRow::Status status) {
@@ -91,4 +91,4 @@ std::string ToTable(const std::vector<BenchRow>& rows) {
   return table.ToString();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // Passes values from one thread to another, in order, without a lock.
 //
@@ -58,6 +58,6 @@ class BenchRing {
   std::size_t most_ = 0;      // written by the popping thread
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_RING_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::tools {
 
 std::size_t PairsPerRound(BenchSubject& subject, const BenchScript& script,
                           std::chrono::nanoseconds round_time,
@@ -22,4 +22,4 @@ std::size_t PairsPerRound(BenchSubject& subject, const BenchScript& script,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -7,7 +7,7 @@
 #include "strata/tools/bench/subject.h"
 #include "strata/tools/bench/workloads/script.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The number of pairs in a round of about `round_time`, at most `most`: whole
 // loops of the script if its parts differ, and at least one.
@@ -21,6 +21,6 @@ std::size_t PairsPerRound(BenchSubject& subject, const BenchScript& script,
                           std::chrono::nanoseconds round_time,
                           std::size_t most);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_ROUND_LENGTH_H_

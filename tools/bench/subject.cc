@@ -9,7 +9,7 @@
 #include "strata/tools/bench/heaps/library_heap.h"
 #include "strata/tools/bench/subjects.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::size_t StreamCount(const BenchWorkload& workload) {
@@ -99,4 +99,4 @@ std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
   return MakeOn<NullHeap>(workload, std::move(script), clock, cores);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 #include "strata/tools/bench/allocator.h"
 #include "strata/tools/bench/workloads/workload.h"
 
-namespace strata {
+namespace strata::tools {
 
 // An allocator that runs a workload.
 //
@@ -64,6 +64,6 @@ std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
                                                const Options& options,
                                                const std::vector<int>& cores);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_SUBJECT_H_

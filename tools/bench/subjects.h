@@ -14,7 +14,7 @@
 #include "strata/tools/bench/subject.h"
 #include "strata/tools/bench/team.h"
 
-namespace strata {
+namespace strata::tools {
 
 // A heap (heaps.h), and the members that all subjects share.
 template <class Heap>
@@ -170,6 +170,6 @@ class HandOverSubject final : public HeapSubject<Heap> {
   BenchTeam team_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_SUBJECTS_H_

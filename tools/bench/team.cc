@@ -2,7 +2,7 @@
 
 #include "strata/tools/bench/cores.h"
 
-namespace strata {
+namespace strata::tools {
 
 BenchTeam::BenchTeam(std::size_t threads, const std::vector<int>& cores)
     : times_(threads) {
@@ -75,4 +75,4 @@ void BenchTeam::Serve(std::size_t thread) {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

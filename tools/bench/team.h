@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // Threads that repeatedly work at the same time.
 //
@@ -55,6 +55,6 @@ class BenchTeam {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_TEAM_H_

@@ -22,7 +22,7 @@
 #include "strata/tools/bench/subject.h"
 #include "strata/tools/terminal/dump_json.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Kind = BenchAllocator::Kind;
@@ -55,8 +55,8 @@ Options OptionsFor(const BenchTask& task, const BenchScript& script) {
   Options options = task.options;
   if (task.has_own_memory) return options;
   std::uint64_t& memory = options.platform.sim_memory_bytes;
-  const std::uint64_t wanted =
-      std::min(kMaxDeviceMemoryBytes, kRoomFactor * LiveBytes(task, script));
+  const std::uint64_t wanted = std::min(sim::kMaxDeviceMemoryBytes,
+                                        kRoomFactor * LiveBytes(task, script));
   memory = std::max<std::uint64_t>(memory, AlignUp(wanted, Gibibytes(1)));
   return options;
 }
@@ -172,4 +172,4 @@ void RunBenchTask(const BenchTask& task) {
       ->Run(task.pairs);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

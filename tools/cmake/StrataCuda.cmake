@@ -34,8 +34,8 @@ function(strata_cuda_platform target)
       COMMAND
         ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_${compute} -std=c++17 -Werror
         all-warnings -I ${STRATA_INCLUDE_ROOT}/base -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
-      COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx${suffix}
-              -P ${embed}
+      COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source}
+              -DNAMESPACE=strata::cuda -DNAME=kCudaWorkPtx${suffix} -P ${embed}
       DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
       VERBATIM)
     # clang-tidy reads the sources without building this target.

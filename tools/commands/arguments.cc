@@ -8,7 +8,7 @@
 
 #include "strata/facade/flags.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // "name" or "name=value" without the leading dashes, and with underscores for
@@ -115,4 +115,4 @@ std::vector<std::string> Arguments::ParseFlags() const {
   return others;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

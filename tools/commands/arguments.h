@@ -8,7 +8,7 @@
 
 #include "strata/facade/settings/flag_file.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The arguments of a subcommand. The subcommand removes its own arguments, and
 // parses the rest as flags.
@@ -54,6 +54,6 @@ class Arguments {
   std::vector<std::string> rest_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_COMMANDS_ARGUMENTS_H_

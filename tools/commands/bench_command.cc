@@ -29,7 +29,7 @@
 #include "strata/tools/replay/recordings.h"
 #include "strata/tools/terminal/progress.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr const char* kBenchUsage =
@@ -403,4 +403,4 @@ int RunBench(int argc, char** argv) {
   return RunMeasurements(plan, settings.plot, as_json);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

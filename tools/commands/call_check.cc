@@ -13,7 +13,7 @@
 #include "strata/tools/readers/trace_reader.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::size_t kFields = 10;
@@ -74,7 +74,7 @@ class CallChecker {
   void ReadCall(std::string_view line) {
     CallRecord record;
     try {
-      record = ParseCallRecord(line);
+      record = check::ParseCallRecord(line);
     } catch (const std::invalid_argument& error) {
       if (strict_) throw TraceError(input_.path(), lines_.line(), error.what());
       result_.skipped.Add(
@@ -105,7 +105,7 @@ class CallChecker {
   InputBuffer& input_;
   const bool strict_;
   LineReader lines_;
-  HazardChecker checker_;
+  check::HazardChecker checker_;
   CheckedCalls result_;
 };
 
@@ -127,4 +127,4 @@ CheckedCalls CheckCalls(InputBuffer& input, bool strict) {
   return CallChecker(input, strict).Check();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -9,14 +9,14 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/skip_log.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The hazards in one trace of device calls.
 struct CheckedCalls {
   std::string path;
   std::uint64_t calls = 0;
   std::uint64_t hazards = 0;
-  std::vector<HazardReport> reports;  // the first hazards
+  std::vector<check::HazardReport> reports;  // the first hazards
   SkipLog skipped;
   // Calls that follow skipped lines, ascending.
   struct LineJump {
@@ -37,6 +37,6 @@ struct CheckedCalls {
 //   `strict`, also for a line that would be skipped.
 CheckedCalls CheckCalls(InputBuffer& input, bool strict);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_COMMANDS_CALL_CHECK_H_

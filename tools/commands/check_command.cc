@@ -16,7 +16,7 @@
 #include "strata/tools/trace/trace.h"
 #include "strata/tools/trace/trace_warnings.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -41,7 +41,7 @@ Exit code: 0 without hazards; 1 if there are hazards; 2 if a file cannot be read
 counts.
 )";
 
-std::string StreamText(const AccessSite& site) {
+std::string StreamText(const check::AccessSite& site) {
   return site.stream_uid == 0 ? "host" : std::to_string(site.stream_uid);
 }
 
@@ -68,9 +68,9 @@ std::string ToTable(const std::vector<CheckedCalls>& traces) {
   std::string summary;
   bool any = false;
   for (const CheckedCalls& trace : traces) {
-    for (const HazardReport& report : trace.reports) {
+    for (const check::HazardReport& report : trace.reports) {
       any = true;
-      table.AddRow({HazardKindName(report.kind), trace.path,
+      table.AddRow({check::HazardKindName(report.kind), trace.path,
                     HexText(report.ptr), std::to_string(report.bytes),
                     std::to_string(trace.LineOf(report.first.number)),
                     DeviceCallName(report.first.call), StreamText(report.first),
@@ -90,7 +90,7 @@ std::string ToTable(const std::vector<CheckedCalls>& traces) {
   return any ? table.ToString() + "\n" + summary : summary;
 }
 
-Json SiteJson(const CheckedCalls& trace, const AccessSite& site) {
+Json SiteJson(const CheckedCalls& trace, const check::AccessSite& site) {
   return {{"line", trace.LineOf(site.number)},
           {"call", DeviceCallName(site.call)},
           {"device", site.device},
@@ -102,7 +102,8 @@ Json SiteJson(const CheckedCalls& trace, const AccessSite& site) {
           {"time_ns", site.time_ns}};
 }
 
-Json LifeJson(const CheckedCalls& trace, const std::optional<Lifetime>& life) {
+Json LifeJson(const CheckedCalls& trace,
+              const std::optional<check::Lifetime>& life) {
   if (!life) return nullptr;
   return {{"pointer", HexText(life->ptr)},
           {"bytes", life->bytes},
@@ -115,8 +116,8 @@ std::string ToJson(const std::vector<CheckedCalls>& traces) {
   Json all = Json::array();
   for (const CheckedCalls& trace : traces) {
     Json reports = Json::array();
-    for (const HazardReport& report : trace.reports) {
-      reports.push_back({{"kind", HazardKindName(report.kind)},
+    for (const check::HazardReport& report : trace.reports) {
+      reports.push_back({{"kind", check::HazardKindName(report.kind)},
                          {"pointer", HexText(report.ptr)},
                          {"bytes", report.bytes},
                          {"first", SiteJson(trace, report.first)},
@@ -183,4 +184,4 @@ int RunCheck(int argc, char** argv) {
   return has_hazards ? 1 : 0;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

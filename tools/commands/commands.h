@@ -1,7 +1,7 @@
 #ifndef STRATA_TOOLS_COMMANDS_COMMANDS_H_
 #define STRATA_TOOLS_COMMANDS_COMMANDS_H_
 
-namespace strata {
+namespace strata::tools {
 
 // The subcommands of `strata`. Each receives the arguments after its name and
 // returns the exit code. An exception ends the program with what() on stderr
@@ -12,6 +12,6 @@ int RunBench(int argc, char** argv);
 int RunCheck(int argc, char** argv);
 int RunInfo(int argc, char** argv);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_COMMANDS_COMMANDS_H_

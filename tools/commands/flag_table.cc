@@ -6,7 +6,7 @@
 
 #include "strata/facade/options.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr const char* kHead =
@@ -96,4 +96,4 @@ std::string FlagsMarkdown() {
   return text;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // A flag of PaddlePaddle that affects memory (paddle_flags.def).
 struct PaddleFlag {
@@ -19,6 +19,6 @@ std::vector<PaddleFlag> PaddleFlags();
 // the flags of PaddlePaddle without a counterpart, with the reasons.
 std::string FlagsMarkdown();
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_COMMANDS_FLAG_TABLE_H_

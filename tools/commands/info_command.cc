@@ -23,7 +23,7 @@
 #include "strata/tools/terminal/dump_json.h"
 #include "strata/tools/terminal/table.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -271,4 +271,4 @@ int RunInfo(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -16,7 +16,7 @@
 #include "strata/base/recording_file.h"
 #include "strata/tools/commands/commands.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr const char* kVersion = "0.1.0";
@@ -83,7 +83,7 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools
 
 namespace {
 
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   FLAGS_minloglevel = google::GLOG_WARNING;
   google::InitGoogleLogging(argv[0]);
   try {
-    const int code = strata::Main(argc, argv);
+    const int code = strata::tools::Main(argc, argv);
     // stdio drops data that could not be written.
     errno = 0;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -22,7 +22,7 @@
 #include "strata/tools/replay/replay_session.h"
 #include "strata/tools/replay/strategy_list.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr const char* kReplayUsage =
@@ -249,4 +249,4 @@ int RunReplay(int argc, char** argv) {
   return RunReplays(TakeRequest(arguments));
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -6,7 +6,7 @@
 #include "strata/platform/calls/call_trace.h"
 #include "strata/tools/readers/line_reader.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using namespace std::string_view_literals;
@@ -161,4 +161,4 @@ std::string_view HeadOf(InputBuffer& input) {
   return {input.data(), std::min(input.size(), kHeadBytes)};
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -7,7 +7,7 @@
 
 #include "strata/tools/readers/input_buffer.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Describes a file that `strata replay` does not read: its kind, and the file
 // to use instead, "an HTML page; …". Empty if the file may be readable.
@@ -25,6 +25,6 @@ std::string CallForeignKind(std::string_view head, std::string_view path);
 // Errors: InputError.
 std::string_view HeadOf(InputBuffer& input);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_FILE_KIND_H_

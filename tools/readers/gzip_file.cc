@@ -12,7 +12,7 @@
 
 #include "strata/tools/terminal/interrupt.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // Bytes per system call. Larger buffers were not faster when measured with
@@ -150,4 +150,4 @@ std::size_t GzipFile::Read(char* to, std::size_t bytes) {
   return 0;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // The reason of an error if GzipFile::is_cut().
 inline constexpr char kGzipCutReason[] = "the gzip data is cut off here";
@@ -71,6 +71,6 @@ class GzipFile {
   z_stream stream_{};  // next_in, avail_in: the unused bytes
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_GZIP_FILE_H_

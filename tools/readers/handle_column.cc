@@ -5,7 +5,7 @@
 
 #include "strata/base/parse_number.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::size_t kMostHexDigits = 16;
@@ -46,4 +46,4 @@ std::uint64_t HandleColumn::ToHex(std::uint64_t number) {
   return ParseNumber<std::uint64_t>(text, 16).value_or(number);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

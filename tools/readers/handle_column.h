@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace strata {
+namespace strata::tools {
 
 // Parses the numbers of a column of pointers or streams.
 //
@@ -32,6 +32,6 @@ class HandleColumn {
   bool has_turned_ = false;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_HANDLE_COLUMN_H_

@@ -7,7 +7,7 @@
 
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::size_t kFirstBufferBytes = std::size_t{256} << 10;
@@ -46,4 +46,4 @@ bool InputBuffer::Fill() {
   return got != 0;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 
 #include "strata/tools/readers/gzip_file.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The content of a file in order, plain or compressed by gzip.
 //
@@ -58,6 +58,6 @@ class InputBuffer {
   std::size_t end_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_INPUT_BUFFER_H_

@@ -4,7 +4,7 @@
 
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // The position of the line end in `text`, or null.
@@ -77,4 +77,4 @@ bool LineReader::Fill() {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

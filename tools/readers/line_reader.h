@@ -8,7 +8,7 @@
 
 #include "strata/tools/readers/input_buffer.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The mark with which some editors begin a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -51,6 +51,6 @@ class LineReader {
   bool is_unended_ = false;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_LINE_READER_H_

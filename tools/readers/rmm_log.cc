@@ -12,7 +12,7 @@
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/trace/trace_builder.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 enum RmmColumn : std::size_t {
@@ -291,4 +291,4 @@ Trace ReadRmmLog(const std::string& path) {
   return ReadRmmLog(input);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

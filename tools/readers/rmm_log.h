@@ -6,7 +6,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Reads a log of RMM's logging_resource_adaptor, or a trace that Strata wrote
 // (--strata_trace_file), plain or compressed by gzip.
@@ -28,6 +28,6 @@ namespace strata {
 Trace ReadRmmLog(InputBuffer& input, bool strict = false);
 Trace ReadRmmLog(const std::string& path);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_RMM_LOG_H_

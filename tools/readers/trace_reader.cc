@@ -8,7 +8,7 @@
 #include "strata/tools/readers/snapshot/pytorch_snapshot.h"
 #include "strata/tools/readers/umpire_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr char kFirstOfPickle = '\x80';  // PROTO
@@ -79,4 +79,4 @@ Trace ReadTrace(const std::string& path, const TraceReaderOptions& options) {
   return ReadTrace(input, options);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -8,7 +8,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 struct TraceReaderOptions {
   // The device to read in a file with several; nothing: the first.
@@ -32,6 +32,6 @@ Trace ReadTrace(const std::string& path, const TraceReaderOptions& options);
 // Errors: with `strict`, TraceError if there are such bytes or such a row.
 void CountInput(const InputBuffer& input, bool strict, SkipLog* log);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_TRACE_READER_H_

@@ -14,7 +14,7 @@
 #include "strata/tools/readers/line_reader.h"
 #include "strata/tools/trace/trace_builder.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using SortedJson = nlohmann::json;
@@ -299,4 +299,4 @@ Trace ReadUmpireLog(InputBuffer& input, bool strict) {
   return UmpireLogReader(input, strict).Read();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -4,7 +4,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Reads a replay log of Umpire (UMPIRE_REPLAY=On): one JSON object per line,
 // with "event" and "payload" (up to version 6) or with "category" and "name"
@@ -24,6 +24,6 @@ namespace strata {
 // Cost: parsing JSON, about a microsecond per line.
 Trace ReadUmpireLog(InputBuffer& input, bool strict = false);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_UMPIRE_LOG_H_

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // The alignment that every device guarantees (cuda_semantics.md H2).
@@ -58,4 +58,4 @@ void BlockChecker::Freeing(const CheckedBlock& block) {
   live_.erase(found);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

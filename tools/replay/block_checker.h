@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-namespace strata {
+namespace strata::tools {
 
 // A block as the checker sees it.
 struct CheckedBlock {
@@ -30,6 +30,6 @@ class BlockChecker {
   std::map<std::uintptr_t, std::size_t> live_;  // key: address; value: size
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_BLOCK_CHECKER_H_

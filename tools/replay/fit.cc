@@ -8,14 +8,15 @@
 #include "strata/tools/replay/recordings.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
-constexpr std::uint64_t kMaxFrames = kMaxDeviceMemoryBytes / kFrameBytes;
+constexpr std::uint64_t kMaxFrames =
+    sim::kMaxDeviceMemoryBytes / sim::kFrameBytes;
 
 std::uint64_t FramesFor(std::uint64_t bytes) {
   return std::max<std::uint64_t>(
-      1, bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0));
+      1, bytes / sim::kFrameBytes + (bytes % sim::kFrameBytes != 0 ? 1 : 0));
 }
 
 int CountFailuresAbove(std::uint64_t fit,
@@ -28,7 +29,7 @@ int CountFailuresAbove(std::uint64_t fit,
         fit + static_cast<std::uint64_t>(std::ceil(more));
     if (frames == last || frames > kMaxFrames) continue;
     last = frames;
-    if (!fits(frames * kFrameBytes)) ++failures;
+    if (!fits(frames * sim::kFrameBytes)) ++failures;
   }
   return failures;
 }
@@ -40,20 +41,20 @@ std::optional<Fit> SearchFit(std::uint64_t least_bytes,
                              const std::function<bool(std::uint64_t)>& fits) {
   std::uint64_t low = FramesFor(least_bytes);
   std::uint64_t high = std::max(low, FramesFor(enough_bytes));
-  while (high <= kMaxFrames && !fits(high * kFrameBytes)) {
+  while (high <= kMaxFrames && !fits(high * sim::kFrameBytes)) {
     low = high + 1;
     high += high / 32 + 1;
   }
   if (high > kMaxFrames) return std::nullopt;
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
-    if (fits(middle * kFrameBytes)) {
+    if (fits(middle * sim::kFrameBytes)) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  return Fit{high * kFrameBytes, CountFailuresAbove(high, fits)};
+  return Fit{high * sim::kFrameBytes, CountFailuresAbove(high, fits)};
 }
 
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,
@@ -70,4 +71,4 @@ std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                    });
 }
 
-}  // namespace strata
+}  // namespace strata::tools

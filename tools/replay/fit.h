@@ -9,7 +9,7 @@
 #include "strata/tools/replay/replay_passes.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The smallest device that a trace fits on.
 struct Fit {
@@ -42,6 +42,6 @@ std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                            const std::function<void(int replays)>& progress,
                            const PassPlan& plan = {});
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_FIT_H_

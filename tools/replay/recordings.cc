@@ -7,7 +7,7 @@
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::string Named(std::string_view flag, const std::string& path) {
@@ -59,4 +59,4 @@ void RequireOtherFile(std::string_view flag, const std::string& path,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

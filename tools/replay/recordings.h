@@ -10,7 +10,7 @@
 
 // The files that the options let a run write. Errors: std::invalid_argument
 // naming the flag and its file.
-namespace strata {
+namespace strata::tools {
 
 // The flag of the file of device calls. Peers write such a file, too.
 inline constexpr std::string_view kDeviceTraceFlag = "strata_device_trace_file";
@@ -32,6 +32,6 @@ void RequireNoRecording(const Options& options, const std::string& why);
 void RequireOtherFile(std::string_view flag, const std::string& path,
                       const std::vector<std::string>& read);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_RECORDINGS_H_

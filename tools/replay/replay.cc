@@ -16,7 +16,7 @@
 #include "strata/tools/replay/replay_heap.h"
 #include "strata/tools/terminal/interrupt.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // A replay of this many events takes some 50 ms.
@@ -305,4 +305,4 @@ ReplayResult CheckedReplay(const Trace& trace, const Options& options,
   return ReplayOn</*kIsChecked=*/true>(trace, options, plan);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -11,7 +11,7 @@
 #include "strata/tools/replay/replay_passes.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The result of one replay of a trace.
 struct ReplayResult {
@@ -66,6 +66,6 @@ ReplayResult Replay(const Trace& trace, const Options& options,
 ReplayResult CheckedReplay(const Trace& trace, const Options& options,
                            const PassPlan& plan = {});
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_H_

@@ -6,7 +6,7 @@
 
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::tools {
 
 PeerReplayHeap::PeerReplayHeap(const Options& options,
                                std::shared_ptr<Platform> platform)
@@ -30,4 +30,4 @@ void PeerReplayHeap::Drop(Block& block) noexcept {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

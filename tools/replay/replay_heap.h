@@ -12,7 +12,7 @@
 #include "strata/tools/peers/peer.h"
 #include "strata/tools/replay/block_checker.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The heaps that a replay drives: two classes with the same members, so that
 // each is called as its users call it.
@@ -86,6 +86,6 @@ class PeerReplayHeap {
   std::unique_ptr<peers::Peer> peer_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_HEAP_H_

@@ -5,7 +5,7 @@
 #include "strata/tools/replay/replay_report.h"
 #include "strata/tools/terminal/dump_json.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -117,4 +117,4 @@ std::string ToJson(const std::vector<TraceReport>& reports) {
   return DumpJson(json);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

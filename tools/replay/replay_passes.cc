@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::uint64_t kJitterSeed = 0x5354524154414a54;
@@ -88,4 +88,4 @@ std::uint64_t PassMeter::peak_reserved_bytes() const {
   return std::max(peak_reserved_bytes_, device_.peak_used_bytes());
 }
 
-}  // namespace strata
+}  // namespace strata::tools

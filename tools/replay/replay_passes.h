@@ -12,7 +12,7 @@
 #include "strata/platform/calls/device_call.h"
 #include "strata/platform/sim/device/sim_device.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The number of passes of a replay through its trace, in one allocator.
 struct PassPlan {
@@ -93,6 +93,6 @@ class PassMeter {
   std::vector<PassSample> samples_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_PASSES_H_

@@ -12,7 +12,7 @@
 #include "strata/base/size.h"
 #include "strata/tools/terminal/table.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::string DeviceCalls(const ReplayRow& row) {
@@ -312,4 +312,4 @@ std::string ColumnsForHelp() {
   return text;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -6,7 +6,7 @@
 
 #include "strata/tools/replay/replay_row.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The replays of one trace.
 struct TraceReport {
@@ -45,6 +45,6 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& paths);
 // a line end.
 std::string Summary(const TraceReport& report);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_REPORT_H_

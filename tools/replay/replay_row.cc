@@ -10,7 +10,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tools/replay/recordings.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr int kLeastRepetitions = 3;
@@ -187,4 +187,4 @@ bool ServesQuietly(const Trace& trace, const Options& options,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

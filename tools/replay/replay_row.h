@@ -12,7 +12,7 @@
 #include "strata/tools/trace/skip_log.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The facts of a trace for rows and headings, without its operations.
 struct TraceFacts {
@@ -90,6 +90,6 @@ std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
 bool ServesQuietly(const Trace& trace, const Options& options,
                    const PassPlan& plan);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_ROW_H_

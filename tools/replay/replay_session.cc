@@ -16,7 +16,7 @@
 #include "strata/tools/terminal/progress.h"
 #include "strata/tools/trace/trace_warnings.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 void WarnOfFailure(const ReplayRow& row) {
@@ -234,4 +234,4 @@ int RunReplays(const ReplayRequest& request) {
   return ReplaySession(request).Run();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -10,7 +10,7 @@
 #include "strata/tools/replay/replay_row.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The arguments of `strata replay`.
 struct ReplayRequest {
@@ -32,6 +32,6 @@ struct ReplayRequest {
 // Errors: std::invalid_argument for an option that is wrong.
 int RunReplays(const ReplayRequest& request);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_REPLAY_SESSION_H_

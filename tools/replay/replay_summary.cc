@@ -12,7 +12,7 @@
 #include "strata/tools/replay/replay_report.h"
 #include "strata/tools/terminal/table.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Rows = std::vector<const ReplayRow*>;
@@ -244,4 +244,4 @@ std::string Summary(const TraceReport& report) {
   return Sentence(report).Text();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

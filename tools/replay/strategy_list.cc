@@ -7,7 +7,7 @@
 #include "strata/facade/flags.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::string_view kPeerPrefix = "peer:";
@@ -56,4 +56,4 @@ std::vector<Options> OptionsPerStrategyOrPeer() {
   return all;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -5,7 +5,7 @@
 
 #include "strata/facade/options.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The options of each strategy and each peer in the list allocator_strategy.
 //
@@ -16,6 +16,6 @@ namespace strata {
 // Errors: as OptionsPerStrategy and IsPeerName.
 std::vector<Options> OptionsPerStrategyOrPeer();
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_REPLAY_STRATEGY_LIST_H_

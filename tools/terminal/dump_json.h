@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 
 // JSON for the output of a command. A path in it may not be UTF-8; invalid
 // bytes are replaced.
@@ -18,6 +18,6 @@ std::string DumpJsonLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TERMINAL_DUMP_JSON_H_

@@ -1,6 +1,6 @@
 #include "strata/tools/terminal/interrupt.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -27,4 +27,4 @@ void CheckInterrupt() {
   if (interrupted != 0) throw Interrupted();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

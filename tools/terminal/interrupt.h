@@ -4,7 +4,7 @@
 #include <csignal>
 #include <exception>
 
-namespace strata {
+namespace strata::tools {
 
 // The user interrupted the command (Ctrl-C).
 class Interrupted : public std::exception {
@@ -31,6 +31,6 @@ class InterruptScope {
 // Throws Interrupted if a SIGINT was noted. Call it regularly during long work.
 void CheckInterrupt();
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TERMINAL_INTERRUPT_H_

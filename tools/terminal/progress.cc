@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::chrono::seconds kQuietTime{1};
@@ -30,4 +30,4 @@ void ProgressLine::Clear() {
   is_shown_ = false;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

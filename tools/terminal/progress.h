@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 
 // One line on stderr with the progress of a long command. Shown only if stderr
 // is a terminal, and only after the first second.
@@ -27,6 +27,6 @@ class ProgressLine {
   bool is_shown_ = false;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TERMINAL_PROGRESS_H_

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // Counts characters, not bytes: UTF-8's continuation bytes have no width.
@@ -59,4 +59,4 @@ std::string Fixed(const std::optional<double>& value, int digits) {
   return text.data();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

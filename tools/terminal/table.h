@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // Readable text in aligned columns.
 class Table {
@@ -31,6 +31,6 @@ class Table {
 // A number for a cell, "-" for none.
 std::string Fixed(const std::optional<double>& value, int digits);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TERMINAL_TABLE_H_

@@ -1,6 +1,6 @@
 #include "strata/tools/trace/live_map.h"
 
-namespace strata {
+namespace strata::tools {
 
 std::size_t LiveMap::Home(std::uint64_t address) const {
   // Fibonacci hashing; addresses differ in their middle bits, and the upper
@@ -52,4 +52,4 @@ void LiveMap::Grow() {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

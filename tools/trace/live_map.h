@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // Maps the addresses of live blocks to their slots.
 //
@@ -52,6 +52,6 @@ class LiveMap {
   std::size_t size_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TRACE_LIVE_MAP_H_

@@ -1,6 +1,6 @@
 #include "strata/tools/trace/skip_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 enum class Unit : std::uint8_t { kRows, kBytes, kOther };
@@ -83,4 +83,4 @@ std::string SkipLog::Summary() const {
   return text;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

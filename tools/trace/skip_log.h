@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace strata {
+namespace strata::tools {
 
 // A reason for which a reader skips a part of a file (skip_kinds.def).
 enum class SkipKind : std::uint8_t {
@@ -68,6 +68,6 @@ class SkipLog {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TRACE_SKIP_LOG_H_

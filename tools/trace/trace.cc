@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::string Describe(const std::string& path, std::uint64_t line,
@@ -51,4 +51,4 @@ std::uint64_t Trace::LineOf(std::size_t event) const {
   return jump.line + (event - jump.event);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

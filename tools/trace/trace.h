@@ -10,7 +10,7 @@
 
 #include "strata/tools/trace/skip_log.h"
 
-namespace strata {
+namespace strata::tools {
 
 // A trace that cannot be read. what() is one line, "file:line: reason", or
 // "file: reason" if the error has no line. For files without lines the reason
@@ -153,6 +153,6 @@ struct Trace {
   std::uint64_t reallocations_skipped = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TRACE_TRACE_H_

@@ -7,7 +7,7 @@
 
 #include "strata/base/size.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::string Hex(std::uint64_t address) {
@@ -205,4 +205,4 @@ void TraceBuilder::AddEvent(std::uint64_t line, TraceEvent event) {
   trace_.events.push_back(event);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

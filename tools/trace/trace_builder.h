@@ -13,7 +13,7 @@
 #include "strata/tools/trace/skip_log.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Builds a Trace from rows in file order. Every reader of a format uses one.
 //
@@ -97,6 +97,6 @@ class TraceBuilder {
   std::uint64_t live_bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TRACE_TRACE_BUILDER_H_

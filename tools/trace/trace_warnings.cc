@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // From this many streams on, the queries of other streams at each growth
@@ -68,4 +68,4 @@ void Warn(const Trace& trace) {
        "streams, each with memory of its own, take long; --streams folds them");
 }
 
-}  // namespace strata
+}  // namespace strata::tools

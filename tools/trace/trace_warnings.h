@@ -6,7 +6,7 @@
 #include "strata/tools/trace/skip_log.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Reports on stderr how a trace was read: a line for each kind of skipped rows,
 // and for each fact that changes the result.
@@ -16,6 +16,6 @@ void Warn(const Trace& trace);
 void WarnOfSkipped(const std::string& path, Trace::Unit unit,
                    const SkipLog& log);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_TRACE_TRACE_WARNINGS_H_

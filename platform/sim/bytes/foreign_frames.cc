@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Maps the parts of `record` at consecutive addresses; null if the host
@@ -89,4 +89,4 @@ ForeignFrames::Imports::const_iterator ForeignFrames::Find(
   return std::prev(imports_.upper_bound(offset));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 #include "strata/platform/sim/bytes/frame_exports.h"
 #include "strata/platform/sim/bytes/host_views.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Memory of devices of other processes or platforms, imported into this device.
 //
@@ -54,6 +54,6 @@ class ForeignFrames {
   std::uint64_t next_ = kBegin;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_FOREIGN_FRAMES_H_

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr char kMark[16] = "strata sim file";
@@ -163,4 +163,4 @@ std::uint64_t FrameExports::FreeOffset(std::uint64_t bytes) const {
   return offset;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The memory of a simulated device in any process that a descriptor exports.
 struct FrameRecord {
@@ -63,6 +63,6 @@ class FrameExports {
   std::map<Object, Place> records_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_FRAME_EXPORTS_H_

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace strata {
+namespace strata::sim {
 
 SimData ParseSimData(const std::string& text) {
   if (text == "phantom") return SimData::kPhantom;
@@ -69,4 +69,4 @@ void FrameStore::FreeFrames(const PhysicalRun& run) {
                               static_cast<off_t>(run.bytes)));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

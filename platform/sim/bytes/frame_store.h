@@ -10,7 +10,7 @@
 #include "strata/platform/sim/bytes/host_views.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The data of device memory that a simulated device stores.
 enum class SimData {
@@ -76,6 +76,6 @@ class FrameStore {
   ForeignFrames foreign_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_FRAME_STORE_H_

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint64_t PageBytes() {
@@ -69,4 +69,4 @@ void HostViews::Drop(DevicePtr ptr, std::uint64_t bytes) {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A part of a file that holds a device's bytes.
 struct FilePart {
@@ -53,6 +53,6 @@ class HostViews {
   std::map<Range, View> views_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_HOST_VIEWS_H_

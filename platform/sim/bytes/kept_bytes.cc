@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 
 void KeptBytes::Write(std::uint64_t offset, const char* bytes,
                       std::uint64_t count) {
@@ -86,4 +86,4 @@ KeptBytes::Bytes KeptBytes::Take(Writes::const_iterator write) {
   return std::move(node.mapped());
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The bytes of small writes to device memory that stores no other bytes.
 //
@@ -82,6 +82,6 @@ class KeptBytes {
   std::uint64_t bytes_ = 0;    // memory of the host that the writes take
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_KEPT_BYTES_H_

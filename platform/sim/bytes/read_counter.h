@@ -6,7 +6,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Number of copies from device or managed memory to the host.
 //
@@ -17,6 +17,6 @@ struct ReadCounter {
   std::atomic<std::uint64_t> written{0};
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_BYTES_READ_COUNTER_H_

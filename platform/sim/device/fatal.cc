@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace strata {
+namespace strata::sim {
 
 void SimFatal(const std::string& message) {
   std::fprintf(stderr, "strata sim: %s\n", message.c_str());
   std::abort();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

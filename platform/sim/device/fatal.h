@@ -5,12 +5,12 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Writes "strata sim: <message>" to stderr and aborts. For errors of the
 // calling code that no Status may hide.
 [[noreturn]] void SimFatal(const std::string& message);
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_DEVICE_FATAL_H_

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint64_t NewInstance() {
@@ -169,7 +169,7 @@ void SimDevice::Apply(const CapacityStep& step) {
 }
 
 std::unique_lock<std::recursive_mutex> SimDevice::HoldOrder() {
-  HazardMonitor* monitor = platform_->hazard_monitor();
+  check::HazardMonitor* monitor = platform_->hazard_monitor();
   return monitor != nullptr ? monitor->Hold()
                             : std::unique_lock<std::recursive_mutex>();
 }
@@ -239,4 +239,4 @@ std::uint64_t SimDevice::PendingCount() const {
   return scheduler_.PendingCount(ordinal_);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

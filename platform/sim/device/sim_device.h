@@ -29,7 +29,7 @@
 #include "strata/platform/sim/streams/scheduler.h"
 #include "strata/platform/sim/streams/stream_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 class SimPlatform;
 
@@ -347,6 +347,12 @@ class SimDevice final : public Device {
   EventTable events_;         // guarded by mutex_
   std::set<int> peers_;       // peer access enabled; guarded by mutex_
 };
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::SimDevice;
 
 }  // namespace strata
 

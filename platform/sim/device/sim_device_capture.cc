@@ -9,7 +9,7 @@
 #include "strata/platform/sim/graphs/capture_set.h"
 #include "strata/platform/sim/graphs/graph_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // `value` is the mode, the status, or 1 if dependencies are replaced; `ptr` is
@@ -217,4 +217,4 @@ Status SimDevice::AddNode(SimCapture* capture, const Stream& stream,
   return Status::kSuccess;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/memory/host_ranges.h"
 #include "strata/platform/sim/memory/physical_memory.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using When = AddressSpace::When;
@@ -131,4 +131,4 @@ void* SimDevice::ViewOf(DevicePtr ptr, std::size_t bytes) {
   return views.Make(ptr, bytes, space.PartsOf(ptr, bytes));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

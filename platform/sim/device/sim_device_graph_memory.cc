@@ -16,7 +16,7 @@
 #include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/platform/sim/pools/stream_pool.h"
 
-namespace strata {
+namespace strata::sim {
 
 Status SimDevice::CaptureAlloc(SimCapture* capture, const Stream& stream,
                                std::uint64_t bytes, const StreamPool& pool,
@@ -236,4 +236,4 @@ Status SimDevice::GraphMemAttribute(GraphMemAttributeKind kind,
              });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

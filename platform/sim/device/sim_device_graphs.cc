@@ -13,7 +13,7 @@
 #include "strata/platform/sim/graphs/graph_table.h"
 #include "strata/platform/sim/streams/stream_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 template <class Tag>
@@ -214,4 +214,4 @@ Status SimDevice::UserObjectRelease(UserObject object) {
              });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

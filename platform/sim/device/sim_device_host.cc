@@ -6,7 +6,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/host_ranges.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // CUDA's cudaHostAlloc: portable, mapped, write-combined.
@@ -95,4 +95,4 @@ std::uint64_t SimDevice::peak_managed_bytes() const {
   return platform_->host_ranges().peak_managed_bytes(ordinal_);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -17,7 +17,7 @@
 #include "strata/platform/sim/graphs/graph_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // The event that an action records or waits for; a null event for other
@@ -121,4 +121,4 @@ void SimDevice::RunAction(const GraphAction& action, SimLock* lock) {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 #include "strata/platform/sim/memory/host_ranges.h"
 #include "strata/platform/sim/pools/pool_space.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
@@ -95,4 +95,4 @@ void SimDevice::ResetPeakUsedBytes() {
   memory_.ResetPeakUsedBytes();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include "strata/platform/sim/pools/pool_table.h"
 #include "strata/platform/sim/pools/stream_pool.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 CallRecord CallOn(DeviceCall device_call, MemPool pool) {
@@ -281,4 +281,4 @@ bool SimDevice::AcceptsAnyStream(const Stream& stream) const {
          platform_->sim_device(stream.device).streams_.Accepts(stream);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

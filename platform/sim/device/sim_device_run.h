@@ -5,7 +5,7 @@
 
 #include "strata/platform/sim/device/sim_device.h"
 
-namespace strata {
+namespace strata::sim {
 
 // For the sources of SimDevice only. `body` acquires the locks it needs. No
 // lock is held while the observers run, except HoldOrder's.
@@ -47,6 +47,6 @@ void SimDevice::Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
       lock);
 }
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_DEVICE_SIM_DEVICE_RUN_H_

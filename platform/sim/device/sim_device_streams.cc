@@ -6,7 +6,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr unsigned kKnownEventFlags =
@@ -314,4 +314,4 @@ EventState* SimDevice::FindEvent(Event event) const {
   return owner == nullptr ? nullptr : owner->events_.Find(event);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -15,7 +15,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/memory/address_space.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using When = AddressSpace::When;
@@ -136,4 +136,4 @@ Status SimDevice::AwaitBeforeFree(SimLock* lock) {
   return sticky_error();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/platform/sim/memory/virtual_memory.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // The cost of calls on ranges grows with the mappings after the first.
@@ -169,4 +169,4 @@ Status SimDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
       });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -11,7 +11,7 @@
 #include "strata/platform/sim/pools/pool_table.h"
 #include "strata/platform/sim/streams/event_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 void CheckDeviceCount(int devices) {
@@ -41,7 +41,7 @@ void CheckRuleDevice(const char* option, int device, int devices) {
 }  // namespace
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
-    : hazard_monitor_(MakeHazardMonitor(options.sim_check_hazards)),
+    : hazard_monitor_(check::MakeHazardMonitor(options.sim_check_hazards)),
       physical_memory_(options.sim_fabric, options.sim_rdma),
       virtual_memory_(&physical_memory_, &host_views_),
       address_space_(&physical_memory_, &host_ranges_),
@@ -123,6 +123,10 @@ SimDevice* SimPlatform::OwnerOf(MemPool pool) {
   const int device = DeviceOfPool(pool);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
+
+}  // namespace strata::sim
+
+namespace strata {
 
 std::shared_ptr<Platform> MakeSimPlatform(const PlatformOptions& options) {
   return std::make_shared<SimPlatform>(options);

@@ -26,7 +26,7 @@
 #include "strata/platform/sim/streams/scheduler.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Simulated devices that share one address space and one host.
 //
@@ -52,7 +52,7 @@ class SimPlatform final : public Platform {
   SimDevice& sim_device(int ordinal);
 
   // The checker of the calls of all devices; null unless the options enable it.
-  HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
+  check::HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
 
   // Notes the run of a kernel without a DeviceWork: it may have written any
   // memory of any device.
@@ -87,7 +87,7 @@ class SimPlatform final : public Platform {
   UserObjectTable& user_objects() { return user_objects_; }
 
  private:
-  const std::shared_ptr<HazardMonitor> hazard_monitor_;
+  const std::shared_ptr<check::HazardMonitor> hazard_monitor_;
   std::mutex mutex_;
   HostRanges host_ranges_;
   HostViews host_views_;            // guarded by mutex_
@@ -103,6 +103,12 @@ class SimPlatform final : public Platform {
   std::vector<std::unique_ptr<SimDevice>> devices_;
   std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::SimPlatform;
 
 // Errors: as SimPlatform.
 std::shared_ptr<Platform> MakeSimPlatform(const PlatformOptions& options);

@@ -11,7 +11,7 @@
 #include "strata/platform/sim/memory/byte_effects.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Time of a kernel launch; an estimate, as cost_table.cc says.
@@ -142,4 +142,4 @@ void SimDevice::RunKernel(const KernelAction& kernel, SimLock* lock) {
   lock->lock();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

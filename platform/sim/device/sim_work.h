@@ -7,7 +7,7 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 class SimDevice;
 
@@ -26,6 +26,6 @@ class SimWork final : public DeviceWork {
   SimDevice* const device_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_DEVICE_SIM_WORK_H_

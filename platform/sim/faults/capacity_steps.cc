@@ -5,7 +5,7 @@
 
 #include "strata/platform/sim/faults/option_text.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr OptionText kText("strata_sim_capacity_steps");
@@ -72,4 +72,4 @@ std::vector<CapacityStep> CapacitySchedule::Due(DeviceCall call) {
   return due;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 
 #include "strata/platform/calls/device_call.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Another process allocates memory of a device, or frees some, just before the
 // `nth` call of one kind.
@@ -66,6 +66,12 @@ class CapacitySchedule {
   std::mutex mutex_;
   std::vector<Pending> pending_;  // guarded by mutex_
 };
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::CapacityStep;
 
 }  // namespace strata
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
@@ -170,4 +170,4 @@ std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes) {
   return cost->cap_ns == 0 ? ns : std::min(ns, cost->cap_ns);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

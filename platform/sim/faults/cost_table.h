@@ -6,7 +6,7 @@
 
 #include "strata/platform/calls/device_call.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The cost of one successful call on the simulated device's clock: fixed_ns +
 // per_unit_ns for each `unit_bytes` begun, at most cap_ns.
@@ -33,6 +33,6 @@ enum class OperationKind { kCopyOnDevice, kCopyWithHost, kFill, kHostFunction };
 // progress.
 std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes);
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_FAULTS_COST_TABLE_H_

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/faults/option_text.h"
 #include "strata/platform/sim/streams/random.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr OptionText kFaultText("strata_sim_fault");
@@ -193,4 +193,4 @@ FaultEffect FaultInjector::NextSlow(DeviceCall call, std::size_t bytes) {
   return effect;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

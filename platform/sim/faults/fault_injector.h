@@ -11,7 +11,7 @@
 #include "strata/platform/calls/device_call.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A rule that makes calls of a simulated device fail.
 //
@@ -105,6 +105,12 @@ class FaultInjector {
   std::vector<ActiveRule> active_;  // guarded by mutex_
   std::uint64_t rules_added_ = 0;   // guarded by mutex_
 };
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::FaultRule;
 
 }  // namespace strata
 

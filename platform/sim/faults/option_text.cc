@@ -6,7 +6,7 @@
 
 #include "strata/base/parse_number.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 struct Unit {
@@ -67,4 +67,4 @@ std::string_view OptionText::NextPart(std::string_view* text, char separator) {
   return part;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

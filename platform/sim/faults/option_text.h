@@ -7,7 +7,7 @@
 
 #include "strata/platform/calls/device_call.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Parses the parts of an option's text and rejects wrong ones. Used by fault
 // rules and capacity steps.
@@ -39,6 +39,6 @@ class OptionText {
   const char* name_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_FAULTS_OPTION_TEXT_H_

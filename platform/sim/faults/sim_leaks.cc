@@ -1,6 +1,6 @@
 #include "strata/platform/sim/faults/sim_leaks.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 void AddCount(const char* what, std::uint64_t count, std::string* text) {
@@ -45,4 +45,4 @@ std::string ToString(const SimLeaks& leaks) {
   return text;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

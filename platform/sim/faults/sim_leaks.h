@@ -6,7 +6,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Objects that callers of one simulated device created and did not destroy.
 struct SimLeaks {
@@ -42,6 +42,12 @@ struct SimLeaks {
 
 // "2 device allocations (4194304 bytes), 1 event"; empty if nothing leaked.
 std::string ToString(const SimLeaks& leaks);
+
+}  // namespace strata::sim
+
+namespace strata {
+
+using sim::SimLeaks;
 
 }  // namespace strata
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr CaptureRule kRules[] = {
@@ -29,4 +29,4 @@ const CaptureRule& CaptureRuleOf(DeviceCall call) {
   return kRules[static_cast<std::size_t>(call)];
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include "strata/platform/calls/device_call.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The captures that a call conflicts with (capture_rules.def).
 enum class CaptureConflict : std::uint8_t {
@@ -33,6 +33,6 @@ struct CaptureRule {
 // The row of `call`, an entry point.
 const CaptureRule& CaptureRuleOf(DeviceCall call);
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_CAPTURE_RULES_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint64_t NewCaptureId() {
@@ -295,4 +295,4 @@ void CaptureSet::NoteWatched() {
   watched_.store(captures_.size() + events_.size(), std::memory_order_release);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -17,7 +17,7 @@
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A capture in progress. The calls on its streams become nodes of a graph.
 struct SimCapture {
@@ -144,6 +144,6 @@ class CaptureSet {
   std::atomic<std::size_t> watched_{0};                   // captures and events
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_CAPTURE_SET_H_

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 
 // Assigns the nodes of a graph to lanes.
 class ExecPlan::Builder {
@@ -63,4 +63,4 @@ ExecPlan::ExecPlan(const SimGraph& graph, const GraphMemoryUse& memory,
   Builder(this, *graph_).Build();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

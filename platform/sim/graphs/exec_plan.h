@@ -12,7 +12,7 @@
 #include "strata/platform/sim/graphs/sim_graph.h"
 #include "strata/platform/sim/graphs/user_objects.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The immutable work of an instantiated graph: the nodes of the graph, assigned
 // to lanes.
@@ -58,6 +58,6 @@ class ExecPlan {
   std::vector<int> lanes_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_EXEC_PLAN_H_

@@ -12,7 +12,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 class SimGraph;
 struct ReadCounter;
@@ -77,6 +77,6 @@ using GraphAction =
                  KernelAction, RecordAction, WaitAction, AllocAction,
                  FreeAction>;
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_GRAPH_ACTION_H_

@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 std::optional<std::vector<FrameNumber>> GraphFrames::Take(std::uint64_t count) {
   std::vector<FrameNumber> numbers;
@@ -55,4 +55,4 @@ bool GraphFrames::IsIdle(FrameNumber frame, const StreamOrder& order) const {
                      [&](const Use& use) { return order.IsDone(use.point); });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

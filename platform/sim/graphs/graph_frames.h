@@ -11,7 +11,7 @@
 #include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The number of a frame of the device.
 using FrameNumber = std::uint64_t;
@@ -68,6 +68,6 @@ class GraphFrames {
   std::map<FrameNumber, Frame> frames_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_GRAPH_FRAMES_H_

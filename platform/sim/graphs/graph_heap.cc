@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint64_t WholeSlices(std::uint64_t bytes) {
@@ -120,4 +120,4 @@ bool GraphHeap::Contains(DevicePtr ptr) const {
   return ptr - block->first < block->second.bytes;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -14,7 +14,7 @@
 #include "strata/platform/sim/graphs/node_set.h"
 #include "strata/platform/sim/graphs/sim_graph.h"
 
-namespace strata {
+namespace strata::sim {
 
 class GraphMemory;
 
@@ -118,6 +118,6 @@ struct GraphHeapUse {
   std::vector<GraphAllocation> escaping;  // not freed by its nodes
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_GRAPH_HEAP_H_

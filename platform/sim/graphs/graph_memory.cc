@@ -7,7 +7,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 DevicePtr GraphWindowBegin(int device) {
@@ -369,4 +369,4 @@ std::optional<MappedMemory::Place> GraphMemory::Locate(DevicePtr ptr) const {
                                     kFrameBytes - in_frame}};
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -19,7 +19,7 @@
 #include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/sim/streams/stream_set.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The graphs' memory of device d has the addresses [kGraphWindowBegin + d *
 // kGraphWindowBytes, … + kGraphWindowBytes). They are between the addresses of
@@ -174,6 +174,6 @@ class GraphMemory final : public MappedMemory {
   std::uint64_t reserved_high_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_GRAPH_MEMORY_H_

@@ -5,7 +5,7 @@
 
 #include "strata/platform/sim/graphs/graph_memory.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Handles as in stream_table.cc, with other bases.
@@ -133,4 +133,4 @@ std::uint64_t GraphTable::exec_count(int device) const {
       [device](const auto& it) { return it.second.device == device; }));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

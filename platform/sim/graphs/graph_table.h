@@ -16,7 +16,7 @@
 #include "strata/platform/sim/streams/stream_set.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A graph with a handle.
 struct GraphEntry {
@@ -100,6 +100,6 @@ class GraphTable {
   std::uintptr_t nodes_made_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_GRAPH_TABLE_H_

@@ -7,7 +7,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The position of a node in its graph, which is a topological order.
 using NodeIndex = std::uint32_t;
@@ -39,6 +39,6 @@ class NodeSet {
   std::vector<std::uint64_t> words_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_NODE_SET_H_

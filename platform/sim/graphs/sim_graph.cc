@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // True if both actions use memory of the same devices. Both have one kind.
@@ -61,4 +61,4 @@ bool SimGraph::HasMemoryNodes() const {
   return std::any_of(nodes_.begin(), nodes_.end(), IsMemoryNode);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

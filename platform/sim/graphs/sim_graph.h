@@ -9,7 +9,7 @@
 #include "strata/platform/sim/graphs/graph_action.h"
 #include "strata/platform/sim/graphs/node_set.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A node of a graph, and its predecessors.
 struct SimNode {
@@ -47,6 +47,6 @@ class SimGraph {
   std::vector<SimNode> nodes_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_SIM_GRAPH_H_

@@ -5,7 +5,7 @@
 
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Handles as in stream_table.cc, with another base.
@@ -73,4 +73,4 @@ std::uint64_t UserObjectTable::live_count(int device) const {
       }));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

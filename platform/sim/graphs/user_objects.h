@@ -12,7 +12,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A reference to a user object. The destructor of the object is due after the
 // last reference is dropped.
@@ -71,6 +71,6 @@ class UserObjectTable {
   std::uintptr_t made_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_GRAPHS_USER_OBJECTS_H_

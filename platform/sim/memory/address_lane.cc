@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace strata {
+namespace strata::sim {
 
 AddressLane::AddressLane(std::uint64_t begin, std::uint64_t bytes)
     : begin_(begin), bytes_(bytes), cursor_(begin) {
@@ -93,4 +93,4 @@ void AddressLane::ReleaseQuarantine(std::size_t keep) {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 
 #include "strata/platform/sim/memory/recycled_map.h"
 
-namespace strata {
+namespace strata::sim {
 
 // An interval of addresses for ranges. It delays the reuse of addresses, so
 // that stale addresses stay invalid for long. Ranges are allocated in rising
@@ -65,6 +65,6 @@ class AddressLane {
   std::deque<Range> quarantine_;  // oldest first
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_ADDRESS_LANE_H_

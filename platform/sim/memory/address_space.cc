@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/memory/device_memory.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 bool Suffices(std::optional<Access> access, bool write) {
@@ -144,4 +144,4 @@ int AddressSpace::OwnerOf(DevicePtr ptr) const {
   return device < physical_->device_count() ? device : -1;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

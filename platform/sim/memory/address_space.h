@@ -14,7 +14,7 @@
 #include "strata/platform/sim/memory/mapped_memory.h"
 #include "strata/platform/sim/memory/physical_memory.h"
 
-namespace strata {
+namespace strata::sim {
 
 // All addresses of the devices of one platform: the owner of the memory, the
 // rights of each device, and the place of the bytes.
@@ -94,6 +94,6 @@ class AddressSpace {
   std::vector<const MappedMemory*> mapped_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_ADDRESS_SPACE_H_

@@ -8,7 +8,7 @@
 
 #include "strata/platform/sim/bytes/kept_bytes.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using Piece = AddressSpace::Piece;
@@ -140,4 +140,4 @@ void ForgetBytes(const AddressSpace& space, DevicePtr ptr,
   });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/memory/address_space.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Effects of copies, fills and work on the bytes behind addresses.
 //
@@ -30,6 +30,6 @@ void FillWords(const AddressSpace& space, DevicePtr ptr, std::uint64_t pattern,
 // Makes kept bytes in the range unknown.
 void ForgetBytes(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes);
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_BYTE_EFFECTS_H_

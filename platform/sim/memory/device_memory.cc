@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kTebibyte = std::uint64_t{1} << 40;
@@ -241,4 +241,4 @@ std::optional<LiveAllocation> DeviceMemory::Remove(DevicePtr ptr) {
   return live;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

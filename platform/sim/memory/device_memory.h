@@ -17,7 +17,7 @@
 #include "strata/platform/sim/memory/slice_space.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Device d allocates addresses in [kDeviceWindowBegin + d * kDeviceWindowBytes,
 // … + kDeviceWindowBytes). These are above the addresses of a process on x86-64
@@ -130,6 +130,6 @@ class DeviceMemory {
   std::uint64_t peak_used_bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_DEVICE_MEMORY_H_

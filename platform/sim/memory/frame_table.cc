@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::uint16_t SlicesFor(std::uint64_t bytes) {
@@ -195,4 +195,4 @@ void FrameTable::Grow() {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 
 #include "strata/platform/sim/memory/recycled_map.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Size of a frame, the unit of physical memory (cuda_semantics.md D5).
 inline constexpr std::uint64_t kFrameBytes = std::uint64_t{2} << 20;
@@ -119,6 +119,6 @@ class FrameTable {
   std::uint32_t leaves_ = 1;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_FRAME_TABLE_H_

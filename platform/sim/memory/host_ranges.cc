@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace strata {
+namespace strata::sim {
 
 HostRanges::~HostRanges() {
   for (const auto& [address, range] : ranges_) {
@@ -144,4 +144,4 @@ void HostRanges::AddLeaks(int device, SimLeaks* leaks) const {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

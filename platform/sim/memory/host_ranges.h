@@ -10,7 +10,7 @@
 #include "strata/platform/sim/faults/sim_leaks.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The addresses that a process can use: above the part that Linux keeps
 // unmapped (mmap_min_addr), and below the end of AArch64's default address
@@ -89,6 +89,6 @@ class HostRanges {
   std::map<int, ManagedUse> managed_;      // by device; guarded by mutex_
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_HOST_RANGES_H_

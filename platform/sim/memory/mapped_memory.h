@@ -7,7 +7,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Addresses that map to frames of any device, with different rights for each
 // device: virtual memory, pools.
@@ -50,6 +50,6 @@ class MappedMemory {
   virtual std::optional<Place> Locate(DevicePtr ptr) const = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_MAPPED_MEMORY_H_

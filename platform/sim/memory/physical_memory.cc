@@ -5,7 +5,7 @@
 
 #include "strata/platform/sim/memory/device_memory.h"
 
-namespace strata {
+namespace strata::sim {
 
 Status PhysicalMemory::Check(const MemProperties& properties) const {
   const Location& location = properties.location;
@@ -225,4 +225,4 @@ void PhysicalMemory::DropBlockIfUnused(BlockId id) {
   blocks_.erase(found);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

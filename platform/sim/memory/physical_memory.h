@@ -15,7 +15,7 @@
 #include "strata/platform/sim/memory/share_table.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 class DeviceMemory;
 class FrameStore;
@@ -117,6 +117,6 @@ class PhysicalMemory {
   std::uint64_t last_handle_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_PHYSICAL_MEMORY_H_

@@ -7,7 +7,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // An ordered map that reuses the nodes of erased entries for new ones, without
 // the heap.
@@ -52,6 +52,6 @@ class RecycledMap : private std::map<Key, Value> {
   std::vector<Node> spare_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_RECYCLED_MAP_H_

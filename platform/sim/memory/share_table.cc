@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr char kFabricMark[] = "strata sim fabric";
@@ -81,4 +81,4 @@ std::optional<ShareTable::Object> ShareTable::FromFabric(
   return object;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

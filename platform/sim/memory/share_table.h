@@ -12,7 +12,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Exported forms of objects within the process: descriptors that name an object
 // until their last copy is closed, and 64 opaque bytes that name it as long as
@@ -59,6 +59,6 @@ class ShareTable {
   std::unordered_map<Object, std::uint64_t> counts_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_SHARE_TABLE_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::sim {
 
 SliceSpace::SliceSpace(DevicePtr begin, std::uint64_t bytes)
     : begin_(begin), pages_in_all_(bytes / kFrameBytes) {}
@@ -114,4 +114,4 @@ void SliceSpace::LetGo(PageIndex index) {
   if (--page->second.held == 0) pages_.erase(page);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -11,7 +11,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // One live allocation: the requested size, and its memory.
 struct LiveAllocation {
@@ -83,6 +83,6 @@ class SliceSpace {
   std::deque<PageIndex> quarantine_;           // of freed slices, oldest first
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_SLICE_SPACE_H_

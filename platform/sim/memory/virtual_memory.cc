@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/memory/device_memory.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 bool IsPowerOfTwo(std::uint64_t value) {
@@ -222,4 +222,4 @@ bool VirtualMemory::ValidDescriptors(const AccessDescriptor* access,
          });
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -16,7 +16,7 @@
 #include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/platform/status.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The window for reservations of all devices of a platform. It is above the
 // windows of other memory and below 2^53 (device_memory.h).
@@ -107,6 +107,6 @@ class VirtualMemory final : public MappedMemory {
   Mappings mappings_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_MEMORY_VIRTUAL_MEMORY_H_

@@ -12,7 +12,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Blocks of memory, ordered by size, then by address.
 //
@@ -111,6 +111,6 @@ class FreeBlocks {
   std::vector<Node> spare_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_FREE_BLOCKS_H_

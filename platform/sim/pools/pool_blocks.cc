@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 bool IsOf(const StreamPoint& point, const Stream& stream) {
@@ -329,4 +329,4 @@ void PoolBlocks::Unindex(const Block& block) {
   free_.Remove(block.index);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -16,7 +16,7 @@
 #include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The points of frees after which a stream may reuse the memory.
 //
@@ -171,6 +171,6 @@ class PoolBlocks {
   std::uint64_t reserved_bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_POOL_BLOCKS_H_

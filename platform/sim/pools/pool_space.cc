@@ -1,6 +1,6 @@
 #include "strata/platform/sim/pools/pool_space.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 DevicePtr PoolWindowBegin(int device) {
@@ -41,4 +41,4 @@ void PoolSpace::Give(const PoolChunk& chunk) {
   lane_.Give(chunk.ptr, chunk.bytes);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

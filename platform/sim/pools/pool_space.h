@@ -10,7 +10,7 @@
 #include "strata/platform/sim/memory/device_memory.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The pools of device d have the addresses [kPoolWindowBegin + d *
 // kPoolWindowBytes, … + kPoolWindowBytes). They are above the windows of
@@ -55,6 +55,6 @@ class PoolSpace {
   AddressLane lane_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_POOL_SPACE_H_

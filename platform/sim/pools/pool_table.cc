@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Handles as in stream_table.cc, with another base.
@@ -249,4 +249,4 @@ std::uint64_t PoolTable::live_bytes() const {
   return bytes;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -17,7 +17,7 @@
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The device that created the handle of a pool; -1 if no device can have
 // created it.
@@ -138,6 +138,6 @@ class PoolTable final : public MappedMemory {
   std::uint64_t marks_made_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_POOL_TABLE_H_

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace strata {
+namespace strata::sim {
 
 SliceMarks::SliceMarks(std::size_t slices)
     : words_(slices / kBits + 1), used_(words_.size() / kBits + 1) {}
@@ -24,4 +24,4 @@ std::size_t SliceMarks::Highest(Word word) {
   return kBits - 1 - static_cast<std::size_t>(std::countl_zero(word));
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -7,7 +7,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A mark for each slice of a memory range.
 //
@@ -49,6 +49,6 @@ class SliceMarks {
   std::vector<Word> used_;  // words that are not 0
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_SLICE_MARKS_H_

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -180,4 +180,4 @@ Access StreamPool::AccessOf(int device) const {
   return found == access_.end() ? Access::kNone : found->second;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

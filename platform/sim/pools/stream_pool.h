@@ -13,7 +13,7 @@
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Growth step of a pool; a larger request grows the pool by its own size. Seen
 // on an H200, driver 580.159 (D16).
@@ -127,6 +127,6 @@ class StreamPool {
   std::uint64_t used_high_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_POOLS_STREAM_POOL_H_

@@ -1,6 +1,6 @@
 #include "strata/platform/sim/streams/event_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Handles as in stream_table.cc, with another base.
@@ -27,4 +27,4 @@ Event EventTable::Create(bool keeps_time) {
   return event;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

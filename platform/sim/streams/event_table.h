@@ -9,7 +9,7 @@
 #include "strata/platform/sim/streams/stream_set.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The device that created an event, read from the handle; -1 if no device can
 // have created it.
@@ -57,6 +57,6 @@ class EventTable {
   std::unordered_map<void*, EventState> live_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_EVENT_TABLE_H_

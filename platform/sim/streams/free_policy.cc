@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/streams/random.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Separates this sequence from others with the same seed.
@@ -28,4 +28,4 @@ bool FreePolicy::Waits() {
   return kind_ == Kind::kSync;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

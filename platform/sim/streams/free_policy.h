@@ -6,7 +6,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Decides whether a call that frees memory at once first waits for the device's
 // work (the option strata_sim_free). "sync": it waits, as most drivers do.
@@ -32,6 +32,6 @@ class FreePolicy {
   std::uint64_t random_state_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_FREE_POLICY_H_

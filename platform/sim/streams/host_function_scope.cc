@@ -1,10 +1,10 @@
 #include "strata/platform/sim/streams/host_function_scope.h"
 
-namespace strata {
+namespace strata::sim {
 
 int& HostFunctionScope::Depth() {
   thread_local int depth = 0;
   return depth;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

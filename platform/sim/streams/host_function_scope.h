@@ -3,7 +3,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // During its life, the calling thread runs a function of a stream and may not
 // call a device (cuda_semantics.md S11).
@@ -20,6 +20,6 @@ class HostFunctionScope {
   static int& Depth();
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_HOST_FUNCTION_SCOPE_H_

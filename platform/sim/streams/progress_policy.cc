@@ -6,7 +6,7 @@
 #include "strata/platform/sim/streams/random.h"
 #include "strata/platform/sim/streams/timed_progress.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 struct KindName {
@@ -162,4 +162,4 @@ std::unique_ptr<ProgressPolicy> MakeProgress(ProgressKind kind,
   return std::make_unique<ProgressPolicy>(streams, runner);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -7,7 +7,7 @@
 
 #include "strata/platform/sim/streams/stream_set.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The time at which work in streams runs (the option strata_sim_progress):
 //
@@ -80,6 +80,6 @@ std::unique_ptr<ProgressPolicy> MakeProgress(ProgressKind kind,
                                              StreamSet* streams,
                                              WorkRunner* runner);
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_PROGRESS_POLICY_H_

@@ -5,7 +5,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Returns the next number of the sequence of `state`, and advances `state`. The
 // sequence is the same on every machine. Any start value is valid.
@@ -20,6 +20,6 @@ inline std::uint64_t NextRandom(std::uint64_t* state) {
   return z ^ (z >> 31);
 }
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_RANDOM_H_

@@ -4,7 +4,7 @@
 
 #include "strata/platform/sim/device/fatal.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Number of polls of one stream without progress after which lazy progress runs
@@ -188,4 +188,4 @@ void Scheduler::RunFirst(SimStream* stream, SimLock* lock) {
   if (waiters_ > 0) completed_.notify_all();
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/sim/streams/stream_set.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Accepts the work that is submitted to the streams of a platform, and runs
 // each operation after the operations that it waits for.
@@ -128,6 +128,6 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   int running_ = 0;                    // operations that run now
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_SCHEDULER_H_

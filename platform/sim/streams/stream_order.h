@@ -6,7 +6,7 @@
 #include "strata/base/function_ref.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A point in a stream's work: the completion of its first `count` operations.
 struct StreamPoint {
@@ -44,6 +44,6 @@ class StreamOrder {
   virtual void Wait(const Stream& stream, const StreamPoint& point) = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_STREAM_ORDER_H_

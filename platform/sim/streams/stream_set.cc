@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // There are fewer than 256 devices, and uids count from 1.
@@ -255,4 +255,4 @@ SimStream* StreamSet::NextTowards(StreamPoint point) const {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -16,7 +16,7 @@
 #include "strata/platform/sim/streams/vector_clock.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The platform's mutex, held.
 using SimLock = std::unique_lock<std::mutex>;
@@ -173,6 +173,6 @@ class StreamSet {
   std::size_t forgotten_ = 0;       // streams since the last sweep
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_STREAM_SET_H_

@@ -4,7 +4,7 @@
 
 #include "strata/platform/calls/call_record.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Handles look like pointers but address nothing. Each device has 2^32 of them,
@@ -81,4 +81,4 @@ bool StreamTable::IsCreated(const Stream& stream) const {
   return found != created_.end() && found->second == stream.uid;
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A stream uid that this process has not used before.
 std::uint64_t NewStreamUid();
@@ -54,6 +54,6 @@ class StreamTable {
   std::unordered_map<std::uint64_t, std::uint64_t> per_thread_;  // to uids
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_STREAM_TABLE_H_

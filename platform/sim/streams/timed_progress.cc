@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // The clock saturates at its maximum.
@@ -77,4 +77,4 @@ void TimedProgress::MoveClockTo(std::uint64_t ns) {
   now_ns_.store(std::max(NowNs(), ns), std::memory_order_relaxed);
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 
 #include "strata/platform/sim/streams/progress_policy.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Number of operations that a device runs at the same time. An estimate: a GPU
 // runs a few kernels concurrently and has a few copy engines.
@@ -56,6 +56,6 @@ class TimedProgress final : public ProgressPolicy {
   std::unordered_map<std::int32_t, int> slots_taken_;  // by device
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_TIMED_PROGRESS_H_

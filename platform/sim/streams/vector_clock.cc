@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr auto kKeyBelow = [](const auto& entry, std::uint64_t key) {
@@ -42,4 +42,4 @@ void VectorClock::Join(const VectorClock& other) {
   }
 }
 
-}  // namespace strata
+}  // namespace strata::sim

@@ -7,7 +7,7 @@
 
 #include "strata/base/require_cxx20.h"
 
-namespace strata {
+namespace strata::sim {
 
 // A set of operations: for each stream, named by its key, the number of its
 // first operations in the set. Streams without entry: 0.
@@ -43,6 +43,6 @@ class VectorClock {
   std::vector<Entry> entries_;  // by key
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_PLATFORM_SIM_STREAMS_VECTOR_CLOCK_H_

@@ -11,10 +11,10 @@ DevicePtr ToPtr(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
 // Submits a copy, and counts it if it brings bytes to the host.
 Status Submit(SimDevice& device, const Stream& stream, DevicePtr target,
               DevicePtr source, std::size_t bytes) {
-  if (target >= kDeviceWindowBegin) {
+  if (target >= sim::kDeviceWindowBegin) {
     return device.MemcpyAsync(target, source, bytes, stream);
   }
-  ReadCounter* const counter = Reads().Here();
+  sim::ReadCounter* const counter = Reads().Here();
   const Status status =
       device.MemcpyAsync(target, source, bytes, stream, counter);
   Reads().AfterCopy(counter);

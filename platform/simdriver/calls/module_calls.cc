@@ -124,11 +124,12 @@ Status Work(DeviceWork& work, const Stream& stream, void** parameters) {
   if (parameters == nullptr || parameters[0] == nullptr) {
     return Status::kInvalidValue;
   }
-  const auto& arguments = *static_cast<const CudaWorkArguments*>(parameters[0]);
+  const auto& arguments =
+      *static_cast<const cuda::CudaWorkArguments*>(parameters[0]);
   if (arguments.count > kMaxWorkRanges) return Status::kInvalidValue;
   std::array<WorkRange, kMaxWorkRanges> ranges;
   for (std::size_t i = 0; i < arguments.count; ++i) {
-    const CudaWorkArguments::Range& range = arguments.ranges[i];
+    const cuda::CudaWorkArguments::Range& range = arguments.ranges[i];
     ranges[i] = {range.ptr, range.words * kWordBytes, range.write != 0};
   }
   return work.Enqueue(stream, ranges.data(), arguments.count, arguments.busy_ns,

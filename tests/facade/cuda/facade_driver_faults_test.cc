@@ -73,7 +73,8 @@ class FacadeDriverFaultsTest : public testing::TestWithParam<const char*> {
     const std::size_t descriptors = CountDescriptors();
     std::uint64_t calls = 0;
     {
-      FaultSession session(std::make_shared<CudaPlatform>(driver_), GetParam());
+      FaultSession session(std::make_shared<cuda::CudaPlatform>(driver_),
+                           GetParam());
       DriverFaults::Arm(nth);
       body(session);
       calls = DriverFaults::calls();
@@ -104,7 +105,7 @@ class FacadeDriverFaultsTest : public testing::TestWithParam<const char*> {
     EXPECT_GT(sessions, 0U);
   }
 
-  CudaDriver driver_;
+  cuda::CudaDriver driver_;
 };
 
 TEST_P(FacadeDriverFaultsTest, RequestsMayFail) {

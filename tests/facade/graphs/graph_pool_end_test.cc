@@ -20,7 +20,9 @@ class GraphPoolEndTest : public GraphFixture {
  protected:
   GraphPoolEndTest() : GraphFixture(Checked()) {
     platform_->hazard_monitor()->SetHandler(
-        [this](const HazardReport& report) { found_ += ToString(report); });
+        [this](const check::HazardReport& report) {
+          found_ += ToString(report);
+        });
     Build();
   }
 

@@ -71,7 +71,9 @@ class GraphReplayTest : public GraphFixture,
         stream_(NewStream()),
         foreign_{NewStream(), NewStream(), stream_} {
     platform_->hazard_monitor()->SetHandler(
-        [this](const HazardReport& report) { reports_ += ToString(report); });
+        [this](const check::HazardReport& report) {
+          reports_ += ToString(report);
+        });
     Build();
     seed_ = Alloc(kResultBytes, stream_);
     EXPECT_EQ(device().MemsetAsync(AddressOf(seed_), 7, kResultBytes, stream_),

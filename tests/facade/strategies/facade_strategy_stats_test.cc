@@ -65,7 +65,7 @@ TEST_P(StrategyStatsTest, ReleaseSaysWhatTheSystemGot) {
         ",reallocate_gpu_memory_in_mb=8,initial_gpu_memory_in_mb=8,"
         "gpu_memory_limit_mb=48,gpu_allocator_retry_time=0");
     device().ClearFaults();
-    device().AddFault(ParseFaultRules(fault).front());
+    device().AddFault(sim::ParseFaultRules(fault).front());
     for (int round = 0; round < 4; ++round) {
       std::vector<AllocationPtr> live;
       for (const std::size_t bytes :

@@ -9,7 +9,7 @@
 
 #include "strata/platform/calls/call_trace.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class CallTraceReaderTest : public testing::Test {
@@ -122,4 +122,4 @@ TEST_F(CallTraceReaderTest, NamesACallThatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

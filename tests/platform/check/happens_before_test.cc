@@ -4,7 +4,7 @@
 
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 constexpr HappensBefore::StreamName kA{0, 3};
@@ -120,4 +120,4 @@ TEST(HappensBeforeTest, EventThatWasNeverRecordedStandsForNothing) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

@@ -5,7 +5,7 @@
 
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardCapturesTest : public HazardFixture {};
@@ -322,4 +322,4 @@ TEST_F(HazardCapturesTest, MarkInACaptureIsNoUseOutside) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

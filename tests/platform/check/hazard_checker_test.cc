@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardCheckerTest : public HazardFixture {};
@@ -200,4 +200,4 @@ TEST_F(HazardCheckerTest, HandlerIsToldAtOnce) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

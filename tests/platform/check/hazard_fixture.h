@@ -7,7 +7,7 @@
 
 #include "strata/tests/testing/models/record_script.h"
 
-namespace strata {
+namespace strata::check {
 
 // A program of two streams over one piece of memory, as the records of its
 // calls.
@@ -56,6 +56,6 @@ class HazardFixture : public testing::Test {
   RecordScript run_;
 };
 
-}  // namespace strata
+}  // namespace strata::check
 
 #endif  // STRATA_TESTS_PLATFORM_CHECK_HAZARD_FIXTURE_H_

@@ -4,7 +4,7 @@
 
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardGraphMemoryTest : public HazardFixture {};
@@ -140,4 +140,4 @@ TEST_F(HazardGraphMemoryTest, NodesMayShareAddresses) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

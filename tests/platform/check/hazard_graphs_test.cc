@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardGraphsTest : public HazardFixture {};
@@ -323,4 +323,4 @@ TEST_F(HazardGraphsTest, UpdateReplacesWhatALaunchUses) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardPoolTest : public HazardFixture {};
@@ -157,4 +157,4 @@ TEST_F(HazardMappingTest, RetainedHandleIsTheSameMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

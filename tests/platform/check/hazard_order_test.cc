@@ -8,7 +8,7 @@
 #include "strata/platform/stream.h"
 #include "strata/tests/platform/check/hazard_fixture.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class HazardOrderTest : public HazardFixture {};
@@ -351,4 +351,4 @@ TEST_F(HazardOrderTest, BlockEventsHandOnWhatAThreadSaw) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

@@ -12,7 +12,7 @@
 #include "strata/tests/testing/hazards/hazard_oracle.h"
 #include "strata/tests/testing/hazards/hazard_verdict.h"
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 TEST(HazardProgramTest, NothingIsReportedInCorrectPrograms) {
@@ -78,4 +78,4 @@ TEST(HazardProgramTest, VerdictsOnRandomProgramsAreThoseOfBruteForce) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

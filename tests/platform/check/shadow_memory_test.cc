@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace strata {
+namespace strata::check {
 namespace {
 
 class ShadowMemoryTest : public testing::Test {
@@ -187,4 +187,4 @@ TEST(MemorySegmentTest, UseThatIsKnownStaysBesideConcludedOnes) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::check

@@ -13,7 +13,7 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 class CudaDeviceGpuTest : public testing::Test {
@@ -95,4 +95,4 @@ TEST_F(CudaDeviceGpuTest, BusyWorkIsSeenByAQuery) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

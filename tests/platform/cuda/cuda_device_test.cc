@@ -15,7 +15,7 @@
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/platform/cuda/fake_cuda_driver.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 using Calls = std::vector<std::string>;
@@ -468,4 +468,4 @@ TEST(CudaFakePlatformTest, NoDeviceIsAnError) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

@@ -12,7 +12,7 @@
 #include "strata/platform/cuda/cuda_platform.h"
 #include "strata/tests/testing/devices/cuda/driver_faults.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 class CudaDriverFaultsTest : public testing::Test {
@@ -111,4 +111,4 @@ TEST_F(CudaDriverFaultsTest, AContextThatFailsOnceIsMadeLater) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 using testing::AllOf;
@@ -67,4 +67,4 @@ TEST(CudaDriverTest, SaysWhatIsMissingButForWhatIsNewer) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

@@ -9,7 +9,7 @@
 
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 // The reason for the absence of a CUDA platform; empty if there is one.
@@ -36,4 +36,4 @@ TEST(CudaPlatformTest, AutoPrefersIt) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

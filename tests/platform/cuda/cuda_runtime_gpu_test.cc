@@ -13,7 +13,7 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 class CudaRuntimeGpuTest : public testing::Test {
@@ -139,4 +139,4 @@ TEST_F(CudaRuntimeGpuTest, AnAnswerOfNotReadyLeavesNoLastError) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

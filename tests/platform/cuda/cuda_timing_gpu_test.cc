@@ -15,7 +15,7 @@
 #include "strata/platform/device.h"
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::cuda {
 namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
@@ -136,4 +136,4 @@ TEST_F(CudaTimingGpuTest, StreamsAndEvents) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::cuda

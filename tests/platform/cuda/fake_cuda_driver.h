@@ -11,7 +11,7 @@
 
 #include "strata/platform/cuda/cuda_driver.h"
 
-namespace strata {
+namespace strata::cuda {
 
 // The behaviour and the recorded calls of the functions of
 // MakeFakeCudaDriver(). One per process, because the driver's functions take no
@@ -260,6 +260,6 @@ inline CudaDriver MakeFakeCudaDriver() {
   return driver;
 }
 
-}  // namespace strata
+}  // namespace strata::cuda
 
 #endif  // STRATA_TESTS_PLATFORM_CUDA_FAKE_CUDA_DRIVER_H_

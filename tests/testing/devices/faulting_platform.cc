@@ -21,7 +21,7 @@ class SimFaultSource final : public FaultSource {
 
   // The device itself may refuse all calls.
   bool MayFail() override {
-    if (HostFunctionScope::Active()) return false;
+    if (sim::HostFunctionScope::Active()) return false;
     CaptureMode mode = CaptureMode::kRelaxed;
     if (sim_.ThreadExchangeCaptureMode(&mode) != Status::kSuccess) return false;
     EXPECT_EQ(sim_.ThreadExchangeCaptureMode(&mode), Status::kSuccess);

@@ -34,7 +34,7 @@ ExploredOrder::Position ExploredOrder::Submitted(std::size_t stream) const {
 
 ExploredOrder::Position ExploredOrder::Completed(std::size_t stream) const {
   const std::lock_guard<std::mutex> guard(platform_->mutex());
-  StreamPoint point = platform_->scheduler().Last(streams_[stream]);
+  sim::StreamPoint point = platform_->scheduler().Last(streams_[stream]);
   const Position submitted = point.count;
   Position& completed = completed_[stream];
   for (point.count = completed + 1;

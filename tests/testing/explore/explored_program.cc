@@ -38,9 +38,10 @@ ExploredProgram::ExploredProgram(const ExploreOptions& options)
   platform.sim_progress = "manual";
   platform.sim_check_hazards = "report";
   platform_ = std::make_shared<SimPlatform>(platform);
-  platform_->hazard_monitor()->SetHandler([this](const HazardReport& report) {
-    findings_ += strata::ToString(report) + "\n";
-  });
+  platform_->hazard_monitor()->SetHandler(
+      [this](const check::HazardReport& report) {
+        findings_ += check::ToString(report) + "\n";
+      });
   std::vector<Stream> streams(options.streams);
   for (Stream& stream : streams) {
     Expect(device().StreamCreate(&stream, kStreamNonBlocking), "StreamCreate");

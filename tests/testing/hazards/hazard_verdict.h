@@ -17,7 +17,7 @@ namespace strata {
 inline std::set<std::uint64_t> HazardsFound(
     const std::vector<CallRecord>& program) {
   std::set<std::uint64_t> found;
-  HazardChecker checker([&found](const HazardReport& report) {
+  check::HazardChecker checker([&found](const check::HazardReport& report) {
     found.insert(report.second.number);
   });
   for (const CallRecord& record : program) checker.Observe(record);

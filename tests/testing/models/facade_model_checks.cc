@@ -58,7 +58,7 @@ void FacadeModel::ExpectExhausted(Place place, const Request& request,
       // The strategy requests a power of two.
       const bool is_pow2 = facade_->options().strategy.pool_rounder == "pow2";
       EXPECT_GT(AlignUp(is_pow2 ? std::bit_ceil(bytes) : bytes + zone_bytes,
-                        kFrameBytes),
+                        sim::kFrameBytes),
                 free_bytes)
           << text;
       return;
@@ -150,7 +150,7 @@ void FacadeModel::CheckDevice(int device) {
   const Stats stats = facade_->GetStats(DevicePlace(device));
   EXPECT_GE(total_bytes - free_bytes, stats.reserved_bytes) << Where();
   EXPECT_LE(total_bytes - free_bytes,
-            stats.reserved_bytes + stats.chunks * kFrameBytes)
+            stats.reserved_bytes + stats.chunks * sim::kFrameBytes)
       << Where();
 }
 

@@ -151,8 +151,8 @@ class RecordScript {
   // The kinds found so far, each once, in order, separated by blanks.
   std::string Kinds() const {
     std::string text;
-    for (const HazardReport& report : checker.hazards()) {
-      const std::string kind = HazardKindName(report.kind);
+    for (const check::HazardReport& report : checker.hazards()) {
+      const std::string kind = check::HazardKindName(report.kind);
       if (text.find(kind) != std::string::npos) continue;
       text.append(text.empty() ? "" : " ").append(kind);
     }
@@ -160,7 +160,7 @@ class RecordScript {
   }
 
   std::vector<CallRecord> records;
-  HazardChecker checker;
+  check::HazardChecker checker;
 };
 
 }  // namespace strata

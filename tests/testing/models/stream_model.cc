@@ -32,7 +32,9 @@ StreamModel::StreamModel(const StreamModelOptions& options)
   platform.sim_check_hazards = "report";
   platform_ = std::make_shared<SimPlatform>(platform);
   platform_->hazard_monitor()->SetHandler(
-      [this](const HazardReport& report) { hazards_ += ToString(report); });
+      [this](const check::HazardReport& report) {
+        hazards_ += ToString(report);
+      });
   for (Stream& stream : streams_) {
     Must("StreamCreate",
          [&] { return device().StreamCreate(&stream, kStreamNonBlocking); });
@@ -54,7 +56,7 @@ StreamModel::StreamModel(const StreamModelOptions& options)
 StreamModel::~StreamModel() {
   platform_->sim_device(0).ClearFaults();
   platform_->sim_device(0).SetCallObserver(nullptr);
-  platform_->hazard_monitor()->SetHandler([](const HazardReport&) {});
+  platform_->hazard_monitor()->SetHandler([](const check::HazardReport&) {});
 }
 
 std::string StreamModel::Where() const {
@@ -144,7 +146,7 @@ void StreamModel::NoteRefusal(std::size_t bytes, const Failure& failure) {
                   [](const Live& live) { return live.capture != nullptr; });
   if (pools_have_memory) return;
   // With fewer bytes in use, a large enough hole exists in any layout.
-  EXPECT_GT(ranges_.bytes() + bytes + live_.size() * kFrameBytes,
+  EXPECT_GT(ranges_.bytes() + bytes + live_.size() * sim::kFrameBytes,
             options_.device_bytes / 4)
       << failure.ToString() << "; " << Where();
 }

@@ -11,7 +11,7 @@
 
 #include "strata/tools/bench/workloads/workload.h"
 
-namespace strata {
+namespace strata::tools {
 
 // A fresh folder, removed with this object.
 class ScratchFolder {
@@ -68,6 +68,6 @@ class SmallBench {
   BenchScriptOptions options_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_BENCH_BENCH_FIXTURE_H_

@@ -10,7 +10,7 @@
 
 #include "strata/tools/bench/subject.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 struct Case {
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

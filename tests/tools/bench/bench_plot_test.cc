@@ -9,7 +9,7 @@
 
 #include "strata/tools/bench/plot.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::AllOf;
@@ -139,4 +139,4 @@ TEST(BenchPlotTest, EveryCoordinateIsInThePicture) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/tools/bench/subject.h"
 #include "strata/tools/bench/workloads/script.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using std::chrono::microseconds;
@@ -105,4 +105,4 @@ TEST(PairsPerRoundTest, NoMoreThanAsked) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -10,7 +10,7 @@
 #include "strata/tests/tools/bench/bench_fixture.h"
 #include "strata/tools/bench/subject.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::AllOf;
@@ -148,4 +148,4 @@ TEST(BenchAllocatorTest, NamesTheKnownOnesWhenOneIsUnknown) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

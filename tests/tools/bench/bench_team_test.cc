@@ -14,7 +14,7 @@
 #include "strata/tools/bench/ring.h"
 #include "strata/tools/bench/team.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 TEST(BenchTeamTest, EveryThreadDoesEveryRunAndKeepsItsNumber) {
@@ -134,4 +134,4 @@ TEST(BenchRingTest, HandsEveryValueOverOnce) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

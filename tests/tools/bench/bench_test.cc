@@ -11,7 +11,7 @@
 
 #include "strata/tests/tools/bench/bench_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -196,4 +196,4 @@ TEST(BenchReportTest, TableSaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/child_process.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -165,4 +165,4 @@ TEST(ChildProcessTest, ReportsAProgramThatDoesNotExist) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(ArgumentsTest, WrongValuesAreNamed) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

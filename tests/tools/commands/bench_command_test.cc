@@ -18,7 +18,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/bench/workloads/workload.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -326,4 +326,4 @@ TEST(BenchCommandTest, AWorkerWithoutItsLibrarySaysSo) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -9,7 +9,7 @@
 
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -134,4 +134,4 @@ TEST_F(CheckCommandTest, ABadFileDoesNotTakeTheResultsOfOthers) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/tests/tools/bench/bench_fixture.h"
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST_F(CommandLineRecordingsTest, NothingMeantForAClosedStreamIsInThem) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -10,7 +10,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST_F(CommandLineTest, BenchRunsOnlyTheMallocThatIsThere) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

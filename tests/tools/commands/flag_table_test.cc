@@ -14,7 +14,7 @@
 #include "strata/facade/options.h"
 #include "strata/tests/tools/command.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(FlagTableTest, EveryFlagIsInTheDocument) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -13,7 +13,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST_F(CommandLineTest, InfoForPeopleExplainsEveryFlag) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

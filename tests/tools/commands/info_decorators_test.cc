@@ -11,7 +11,7 @@
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/tools/commands/commands.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::shared_ptr<Allocator> MakeSame(std::shared_ptr<Allocator> below,
@@ -50,4 +50,4 @@ TEST(InfoCommandDeathTest, ShowsRegisteredDecorators) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

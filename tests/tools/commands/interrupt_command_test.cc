@@ -14,7 +14,7 @@
 
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST_F(InterruptCommandTest, JsonPrintsTheRowsThatAreDone) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

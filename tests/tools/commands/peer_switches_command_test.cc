@@ -9,7 +9,7 @@
 
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST_F(PeerSwitchesCommandTest, HelpListsTheSwitches) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 
 #include "strata/tests/tools/command_line_fixture.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -357,4 +357,4 @@ TEST_F(CommandLineTest, FreesInAnotherStreamAreSaid) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -16,7 +16,7 @@
 #include "strata/tests/tools/readers/snapshot/snapshot_files.h"
 #include "strata/tests/tools/temp_file.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::AllOf;
@@ -308,4 +308,4 @@ TEST(MalformedSnapshotsTest, EachThatIsWrittenHasItsTest) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

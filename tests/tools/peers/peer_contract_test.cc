@@ -122,13 +122,13 @@ TEST_P(PeerContractTest, OtherFailureOfTheDeviceIsAnError) {
 TEST_P(PeerContractTest, RandomUseKeepsLiveBlocksApart) {
   struct Live {
     PeerBlock block;
-    CheckedBlock checked;
+    tools::CheckedBlock checked;
   };
   const std::uint64_t operations = StressOperations(20'000);
   std::mt19937_64 random(StressSeed());
   const std::vector<Stream> streams = {stream_, device_.NewStream(),
                                        device_.NewStream()};
-  BlockChecker checker;
+  tools::BlockChecker checker;
   std::vector<Live> live;
   std::uint64_t in_use = 0;
   std::uint64_t refused = 0;

@@ -20,7 +20,7 @@
 #include "strata/tools/replay/fit.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata::peers {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -285,4 +285,4 @@ TEST_F(PeerCommandTest, BenchSaysWhenAPeerIsOutOfMemory) {
 }
 
 }  // namespace
-}  // namespace strata::peers
+}  // namespace strata::tools

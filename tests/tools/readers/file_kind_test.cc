@@ -9,7 +9,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/readers/trace_reader.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST(FileKindTest, IsSeenThroughGzip) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

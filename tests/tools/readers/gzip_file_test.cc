@@ -13,7 +13,7 @@
 
 #include "strata/tests/tools/temp_file.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 std::string Gzip(const std::string& text) {
@@ -160,4 +160,4 @@ TEST(GzipFileTest, IsNotOpenWithoutAFile) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

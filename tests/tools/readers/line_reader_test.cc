@@ -10,7 +10,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -145,4 +145,4 @@ TEST(LineReaderTest, CorruptGzipIsAnError) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -19,7 +19,7 @@ extern "C" {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr int kRows = 2'000'000;
@@ -71,4 +71,4 @@ TEST(RmmLogMemoryTest, TakesFewBytesPerRow) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -14,7 +14,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/readers/rmm_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 struct Row {
@@ -174,4 +174,4 @@ TEST(RmmLogPropertyTest, ReadsBackWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

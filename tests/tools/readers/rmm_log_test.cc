@@ -10,7 +10,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/readers/input_buffer.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -457,4 +457,4 @@ TEST(RmmLogTest, IfNothingIsReadableTheFirstReasonIsTheError) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

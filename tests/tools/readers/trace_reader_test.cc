@@ -13,7 +13,7 @@
 #include "strata/tests/tools/readers/pickle/pickle_text.h"
 #include "strata/tests/tools/temp_file.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(TraceReaderTest, EmptyFileIsAnError) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

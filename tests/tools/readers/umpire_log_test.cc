@@ -9,7 +9,7 @@
 #include "strata/tests/tools/readers/snapshot/snapshot_files.h"
 #include "strata/tools/readers/rmm_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Json = nlohmann::json;
@@ -284,4 +284,4 @@ TEST(UmpireLogTest, BothFormsSayWhatTheRmmLogSays) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(BlockCheckerTest, RefusesASecondFree) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

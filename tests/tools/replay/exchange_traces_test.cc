@@ -11,7 +11,7 @@
 #include "strata/tools/readers/rmm_log.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 struct Exchange {
@@ -111,4 +111,4 @@ TEST(SharedTracesTest, TwoStreamsOfBfcThatWaitNeedWhatOneNeeds) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

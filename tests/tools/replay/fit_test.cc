@@ -9,7 +9,7 @@
 
 #include "strata/tests/tools/trace/trace_text.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 Options Direct() {
@@ -113,4 +113,4 @@ TEST(FitTest, TriesEachFrameOnceBelowTwoHundredFrames) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

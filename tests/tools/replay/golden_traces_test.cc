@@ -11,7 +11,7 @@
 #include "strata/tools/readers/rmm_log.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 struct Golden {
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

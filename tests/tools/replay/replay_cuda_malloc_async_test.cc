@@ -11,7 +11,7 @@
 #include "strata/tools/readers/rmm_log.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 struct AsyncTrace {
@@ -68,4 +68,4 @@ INSTANTIATE_TEST_SUITE_P(Bundled, ReplayCudaMallocAsyncTest,
                          });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -21,7 +21,7 @@
 #include "strata/tools/replay/replay.h"
 #include "strata/tools/terminal/interrupt.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,9 +129,9 @@ TEST(ReplayPassesTest, LongestRequestIsOfOneAllocation) {
   const ReplayResult result =
       Replay(trace, On("direct", Gibibytes(1)), Plan(1));
   EXPECT_EQ(result.passes[0].longest_request_ns,
-            CallCostNs(DeviceCall::kMemAlloc, 6291456));
+            sim::CallCostNs(DeviceCall::kMemAlloc, 6291456));
   EXPECT_GT(result.passes[0].modelled_ns,
-            3 * CallCostNs(DeviceCall::kMemAlloc, 2097152));
+            3 * sim::CallCostNs(DeviceCall::kMemAlloc, 2097152));
 }
 
 TEST(ReplayPassesTest, WithoutPassesNothingIsMeasuredOrFreed) {
@@ -244,4 +244,4 @@ TEST(ReplayPassesTest, FitRunsEveryPass) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 #include "strata/tools/readers/rmm_log.h"
 #include "strata/tools/replay/replay.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr const char* kPool =
@@ -98,4 +98,4 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

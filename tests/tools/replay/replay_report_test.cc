@@ -9,7 +9,7 @@
 #include "strata/base/size.h"
 #include "strata/tests/tools/trace/trace_text.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::AllOf;
@@ -372,4 +372,4 @@ TEST(ReplaySummaryTest, SaysWhoServesTheRequestThatRanOut) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

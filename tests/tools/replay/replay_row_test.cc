@@ -11,7 +11,7 @@
 #include "strata/tests/tools/trace/trace_text.h"
 #include "strata/tools/replay/replay_report.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -222,4 +222,4 @@ TEST(ReplayRowTest, RecordedRowHasTheSegmentsOfTheSnapshot) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -10,7 +10,7 @@
 #include "strata/tests/tools/trace/trace_text.h"
 #include "strata/tools/readers/rmm_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -155,4 +155,4 @@ TEST(ReplayTest, RecordingOfAReplayReplaysAlike) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 TEST(TableTest, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
@@ -36,4 +36,4 @@ TEST(TableTest, NumbersOfCellsAreRoundedAndNoneIsADash) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 TEST(LiveMapTest, FindsWhatWasInsertedOnce) {
@@ -48,4 +48,4 @@ TEST(LiveMapTest, AgreesWithAMapUnderRandomOperations) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

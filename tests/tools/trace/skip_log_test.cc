@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 TEST(SkipLogTest, CountsAndKeepsTheFirstCaseOfEachKind) {
@@ -83,4 +83,4 @@ TEST(SkipLogTest, KindsHaveNamesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

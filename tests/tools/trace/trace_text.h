@@ -8,7 +8,7 @@
 #include "strata/tools/trace/trace.h"
 #include "strata/tools/trace/trace_builder.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Mapping unit of the simulated device, in bytes.
 inline constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
@@ -47,6 +47,6 @@ inline Trace TraceOf(const std::string& text) {
   return builder.Finish();
 }
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_TRACE_TRACE_TEXT_H_

@@ -6,7 +6,7 @@
 
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 [[noreturn]] void ThrowAbout(const char* what, Status status) {
@@ -46,4 +46,4 @@ std::optional<std::uint64_t> DriverHeap::peak_reserved_bytes() const {
   return bytes;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -11,7 +11,7 @@
 #include "strata/platform/platform.h"
 #include "strata/tools/bench/heaps/heaps.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The driver itself as a heap (heaps.h): cudaMalloc, or its default pool. The
 // pool is configured to retain freed memory, the usual setting for speed.
@@ -65,6 +65,6 @@ class DriverHeap {
   MemPool pool_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_HEAPS_DRIVER_HEAP_H_

@@ -7,7 +7,7 @@
 #include "strata/platform/registry.h"
 #include "strata/tools/peers/registry.h"
 
-namespace strata {
+namespace strata::tools {
 
 BenchStreams::BenchStreams(Device& device, std::size_t count)
     : device_(device), streams_{device.LegacyStream()} {
@@ -72,4 +72,4 @@ PeerHeap::PeerHeap(std::string_view name, const Options& options,
       peer_(peers::MakePeer(name, platform_->device(0))),
       streams_(platform_->device(0), streams) {}
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -19,7 +19,7 @@
 #include "strata/platform/platform.h"
 #include "strata/tools/peers/peer.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The heaps that `strata bench` drives. Every heap has
 // - a type Slot, which holds a block or nothing, and can be moved;
@@ -293,6 +293,6 @@ class PeerHeap {
   BenchStreams streams_;  // destroyed before the peer, as Peer requires
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_HEAPS_HEAPS_H_

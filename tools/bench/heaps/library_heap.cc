@@ -8,7 +8,7 @@
 
 #include "strata/platform/registry.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 [[noreturn]] void ThrowAbout(const std::string& path, const std::string& what) {
@@ -54,4 +54,4 @@ LibraryHeap::LibraryHeap(const std::string& path, const Options& options,
       streams_(platform_->device(0), streams),
       library_(path) {}
 
-}  // namespace strata
+}  // namespace strata::tools

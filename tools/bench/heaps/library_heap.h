@@ -12,7 +12,7 @@
 #include "strata/tools/bench/heaps/heap_library.h"
 #include "strata/tools/bench/heaps/heaps.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The functions of a library (heap_library.h). The library remains loaded.
 struct HeapLibrary {
@@ -77,6 +77,6 @@ class LibraryHeap {
   const HeapLibrary library_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_HEAPS_LIBRARY_HEAP_H_

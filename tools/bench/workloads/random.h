@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace strata {
+namespace strata::tools {
 
 // A sequence that is the same on every platform, unlike the standard's
 // distributions.
@@ -37,6 +37,6 @@ class BenchRandom {
   std::uint64_t state_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_WORKLOADS_RANDOM_H_

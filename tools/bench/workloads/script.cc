@@ -7,7 +7,7 @@
 #include "strata/tools/bench/workloads/random.h"
 #include "strata/tools/readers/trace_reader.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::size_t kTensorBytes = Kibibytes(4);
@@ -104,4 +104,4 @@ BenchScript MakeTraceScript(const std::string& path) {
   return Finish(std::move(script));
 }
 
-}  // namespace strata
+}  // namespace strata::tools

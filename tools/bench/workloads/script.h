@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // One call: allocate `bytes` into the free slot `slot`; or, if `bytes` is 0,
 // free the block of the slot.
@@ -72,6 +72,6 @@ BenchScript MakeTrainingScript(Shapes shapes, std::uint64_t seed);
 // Errors: TraceError.
 BenchScript MakeTraceScript(const std::string& path);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_WORKLOADS_SCRIPT_H_

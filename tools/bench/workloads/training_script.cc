@@ -6,7 +6,7 @@
 #include "strata/tools/bench/workloads/random.h"
 #include "strata/tools/bench/workloads/script.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 constexpr std::uint32_t kWeights = 200;
@@ -162,4 +162,4 @@ BenchScript MakeTrainingScript(Shapes shapes, std::uint64_t seed) {
   return Finish(std::move(script));
 }
 
-}  // namespace strata
+}  // namespace strata::tools

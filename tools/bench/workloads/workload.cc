@@ -12,7 +12,7 @@
 #include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -283,4 +283,4 @@ std::vector<std::string> BenchTraces(std::string_view list) {
   return traces;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

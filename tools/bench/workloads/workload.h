@@ -10,7 +10,7 @@
 
 #include "strata/tools/bench/workloads/script.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Options of the scripts.
 struct BenchScriptOptions {
@@ -62,6 +62,6 @@ BenchWorkload FindBenchWorkload(std::string_view name,
 // Errors: std::invalid_argument naming a file that does not exist.
 std::vector<std::string> BenchTraces(std::string_view list);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_BENCH_WORKLOADS_WORKLOAD_H_

@@ -7,7 +7,7 @@
 #include "strata/base/quoted.h"
 #include "strata/base/size.h"
 
-namespace strata {
+namespace strata::tools {
 
 void PickleMachine::Charge(std::uint64_t bytes) {
   used_bytes_ += bytes;
@@ -242,4 +242,4 @@ void PickleMachine::Get(std::uint64_t index) {
   Push(memo_[index]);
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -11,7 +11,7 @@
 #include "strata/tools/readers/pickle/pickle_source.h"
 #include "strata/tools/readers/pickle/pickle_tree.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The stack machine that runs a pickle: its stack, its memo, and the tree that
 // it builds.
@@ -111,6 +111,6 @@ class PickleMachine {
   std::uint64_t used_bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_MACHINE_H_

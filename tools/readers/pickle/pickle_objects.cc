@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // For GLOBAL and INST: the next two lines.
@@ -112,4 +112,4 @@ std::string ObjectName(PickleOpcode opcode, PickleSource& source,
   }
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -7,7 +7,7 @@
 #include "strata/tools/readers/pickle/pickle_opcode.h"
 #include "strata/tools/readers/pickle/pickle_source.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The opcodes of a pickle that name or create an object of Python. Nothing is
 // imported, called or created: a value without content represents the object.
@@ -23,6 +23,6 @@ bool DoObjectOpcode(PickleOpcode opcode, PickleSource& source,
 std::string ObjectName(PickleOpcode opcode, PickleSource& source,
                        const PickleMachine& machine);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_OBJECTS_H_

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 enum class Treatment { kData, kForeign, kProtocol0, kOther };
@@ -54,4 +54,4 @@ const char* PickleOpcodeRefusal(PickleOpcode opcode) {
   return "has no place in a snapshot";
 }
 
-}  // namespace strata
+}  // namespace strata::tools

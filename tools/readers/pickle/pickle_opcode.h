@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 
 // The opcodes of pickle.
 enum class PickleOpcode : std::uint8_t {
@@ -17,6 +17,6 @@ enum class PickleOpcode : std::uint8_t {
 std::string PickleOpcodeName(PickleOpcode opcode);
 const char* PickleOpcodeRefusal(PickleOpcode opcode);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_OPCODE_H_

@@ -10,7 +10,7 @@
 #include "strata/tools/readers/pickle/pickle_opcode.h"
 #include "strata/tools/readers/pickle/pickle_source.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using PickleKind = PickleValue::Kind;
@@ -254,4 +254,4 @@ PickleTree ReadPickle(InputBuffer& input, const PickleOptions& options) {
   return PickleProgram(input, options).Run();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

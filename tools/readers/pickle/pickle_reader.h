@@ -8,7 +8,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/readers/pickle/pickle_tree.h"
 
-namespace strata {
+namespace strata::tools {
 
 struct PickleOptions {
   // Only values of these keys of dicts are stored. All others are discarded.
@@ -36,6 +36,6 @@ struct PickleOptions {
 //   stored item and 64 per stored container, and each text once.
 PickleTree ReadPickle(InputBuffer& input, const PickleOptions& options);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_READER_H_

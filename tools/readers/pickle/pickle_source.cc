@@ -4,7 +4,7 @@
 
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 void PickleSource::Fail(const std::string& reason) const {
   throw TraceError(input_.path(), 0, Place() + reason);
@@ -89,4 +89,4 @@ PickleValue PickleSource::Long(std::uint64_t bytes) {
   return {is_negative ? Kind::kNegative : Kind::kUnsigned, number};
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -11,7 +11,7 @@
 #include "strata/tools/readers/pickle/pickle_opcode.h"
 #include "strata/tools/readers/pickle/pickle_tree.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The bytes of a pickle, opcode by opcode, and the position of errors.
 //
@@ -66,6 +66,6 @@ class PickleSource {
   std::optional<PickleOpcode> opcode_;  // the current opcode
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_SOURCE_H_

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace strata {
+namespace strata::tools {
 
 const char* PickleKindName(PickleValue::Kind kind) {
   constexpr std::array<const char*, 12> kNames = {
@@ -21,4 +21,4 @@ const PickleValue* PickleTree::Find(PickleValue dict,
   return nullptr;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

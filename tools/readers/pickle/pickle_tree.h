@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace strata {
+namespace strata::tools {
 
 // A value of a PickleTree: 16 bytes, copied freely.
 struct PickleValue {
@@ -84,6 +84,6 @@ class PickleTree {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_PICKLE_PICKLE_TREE_H_

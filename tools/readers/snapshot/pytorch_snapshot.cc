@@ -15,7 +15,7 @@
 #include "strata/tools/readers/snapshot/snapshot_layout.h"
 #include "strata/tools/trace/trace_builder.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Action = SnapshotEntry::Action;
@@ -334,4 +334,4 @@ Trace ReadPytorchSnapshot(InputBuffer& input,
   return SnapshotReader(input, device, strict).Read();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

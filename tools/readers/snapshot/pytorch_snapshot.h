@@ -7,7 +7,7 @@
 #include "strata/tools/readers/input_buffer.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // Reads a memory snapshot of PyTorch: the output of
 // torch.cuda.memory._dump_snapshot after _record_memory_history.
@@ -38,6 +38,6 @@ Trace ReadPytorchSnapshot(InputBuffer& input,
                           std::optional<std::uint64_t> device,
                           bool strict = false);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_SNAPSHOT_PYTORCH_SNAPSHOT_H_

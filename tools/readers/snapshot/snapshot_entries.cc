@@ -6,7 +6,7 @@
 
 #include "strata/base/quoted.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Action = SnapshotEntry::Action;
@@ -170,4 +170,4 @@ std::optional<SnapshotFrees::State> SnapshotFrees::StateOf(
   return known->second;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 #include "strata/tools/readers/snapshot/snapshot_layout.h"
 #include "strata/tools/trace/trace_builder.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The entries of one device of a memory snapshot.
 struct SnapshotEntries {
@@ -59,6 +59,6 @@ class SnapshotFrees {
   std::uint64_t completed_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_SNAPSHOT_SNAPSHOT_ENTRIES_H_

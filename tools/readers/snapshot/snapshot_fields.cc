@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using PickleKind = PickleValue::Kind;
@@ -73,4 +73,4 @@ std::string SnapshotFields::Problem(PickleValue dict, const char* key,
          expected;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -9,7 +9,7 @@
 
 #include "strata/tools/readers/pickle/pickle_tree.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The values of the dicts of a memory snapshot.
 //
@@ -41,6 +41,6 @@ class SnapshotFields {
   const PickleTree& tree_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_SNAPSHOT_SNAPSHOT_FIELDS_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Action = SnapshotEntry::Action;
@@ -131,4 +131,4 @@ SnapshotHistory ReadHistory(const std::vector<SnapshotEntry>& entries,
   return HistoryReader(entries, reserved_at_end).Read();
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -8,7 +8,7 @@
 
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 
 // One entry of a memory snapshot's history.
 struct SnapshotEntry {
@@ -53,6 +53,6 @@ struct SnapshotHistory {
 SnapshotHistory ReadHistory(const std::vector<SnapshotEntry>& entries,
                             std::optional<std::uint64_t> reserved_at_end);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_SNAPSHOT_SNAPSHOT_HISTORY_H_

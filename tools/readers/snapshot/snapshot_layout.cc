@@ -5,7 +5,7 @@
 
 #include "strata/base/size.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using Action = SnapshotEntry::Action;
@@ -91,4 +91,4 @@ std::vector<SnapshotSegment> SegmentsBefore(
   return result;
 }
 
-}  // namespace strata
+}  // namespace strata::tools

@@ -6,7 +6,7 @@
 
 #include "strata/tools/readers/snapshot/snapshot_history.h"
 
-namespace strata {
+namespace strata::tools {
 
 // A block of a memory snapshot.
 struct SnapshotBlock {
@@ -37,6 +37,6 @@ std::vector<SnapshotSegment> SegmentsBefore(
     const std::vector<SnapshotSegment>& at_end,
     const std::vector<SnapshotBlock>& before);
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TOOLS_READERS_SNAPSHOT_SNAPSHOT_LAYOUT_H_

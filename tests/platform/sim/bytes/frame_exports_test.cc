@@ -14,7 +14,7 @@
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kFileFrames = 4;
@@ -145,4 +145,4 @@ TEST_F(ForeignMemoryTest, DeviceWithoutBytesImportsNone) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

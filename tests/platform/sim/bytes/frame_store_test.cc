@@ -10,7 +10,7 @@
 
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Bytes of the store that the host backs.
@@ -86,4 +86,4 @@ TEST(FrameStoreTest, BackedMemoryIsNotMarked) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

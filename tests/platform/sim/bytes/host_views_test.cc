@@ -13,7 +13,7 @@
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class HostViewsTest : public VirtualFixture {
@@ -171,4 +171,4 @@ TEST(PhantomViewTest, PhantomMemoryHasNoView) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 void Write(KeptBytes& kept, std::uint64_t offset, const std::string& text) {
@@ -150,4 +150,4 @@ TEST(KeptBytesTest, AgreeWithAModel) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Objects for the calls below, and their results.
 struct SimCallWorld {
@@ -404,6 +404,6 @@ inline std::vector<SimCallCase> SimCallCases() {
   return cases;
 }
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_DEVICE_SIM_CALLS_H_

@@ -9,7 +9,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeterminismTest : public SimProgressFixture {
@@ -111,4 +111,4 @@ TEST_F(SimDeterminismTest, AnotherSeedMakesAnotherRun) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -17,7 +17,7 @@
 #include "strata/tests/platform/sim/device/sim_calls.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceCallsTest : public SimFixture {
@@ -261,4 +261,4 @@ TEST_F(SimDeviceCallsTest, EventsAreNotCounted) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // No multiple of any granule, and more than a frame.
@@ -315,4 +315,4 @@ TEST_F(SimDevicePhantomTest, CopiesAreCheckedAndBringZeros) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

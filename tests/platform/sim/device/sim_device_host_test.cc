@@ -6,7 +6,7 @@
 
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceHostTest : public SimFixture {};
@@ -184,4 +184,4 @@ TEST_F(SimDeviceHostTest, AnyDeviceOfThePlatformFreesHostMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

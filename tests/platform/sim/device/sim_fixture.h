@@ -11,7 +11,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 
 inline PlatformOptions SimOptions(int devices, std::uint64_t frames) {
   PlatformOptions options;
@@ -69,6 +69,6 @@ class SimFixture : public ::testing::Test {
   }
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_DEVICE_SIM_FIXTURE_H_

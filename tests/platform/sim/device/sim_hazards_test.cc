@@ -17,7 +17,7 @@
 #include "strata/tests/testing/hazards/hazard_player.h"
 #include "strata/tests/testing/hazards/hazard_program.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using ::testing::HasSubstr;
@@ -34,7 +34,7 @@ PlatformOptions CheckedOptions(const std::string& progress) {
 class SimHazardsTest : public testing::TestWithParam<const char*> {
  protected:
   SimHazardsTest() : platform_(CheckedOptions(GetParam())) {
-    platform_.hazard_monitor()->SetHandler([](const HazardReport&) {});
+    platform_.hazard_monitor()->SetHandler([](const check::HazardReport&) {});
     EXPECT_EQ(device().StreamCreate(&a_, kStreamNonBlocking), Status::kSuccess);
     EXPECT_EQ(device().StreamCreate(&b_, kStreamNonBlocking), Status::kSuccess);
     EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
@@ -55,9 +55,10 @@ class SimHazardsTest : public testing::TestWithParam<const char*> {
   }
   std::string Kinds() {
     std::string kinds;
-    for (const HazardReport& report : platform_.hazard_monitor()->hazards()) {
+    for (const check::HazardReport& report :
+         platform_.hazard_monitor()->hazards()) {
       kinds.append(kinds.empty() ? "" : " ");
-      kinds.append(HazardKindName(report.kind));
+      kinds.append(check::HazardKindName(report.kind));
     }
     return kinds;
   }
@@ -182,7 +183,7 @@ TEST_P(SimProgramTest, VerdictsAreThoseOfBruteForce) {
     PlatformOptions options = CheckedOptions(GetParam().progress);
     options.sim_seed = seed;
     SimPlatform platform(options);
-    platform.hazard_monitor()->SetHandler([](const HazardReport&) {});
+    platform.hazard_monitor()->SetHandler([](const check::HazardReport&) {});
     HazardPlayer(platform).Play(program);
     const bool found = platform.hazard_monitor()->hazard_count() != 0;
     const auto hazards = platform.hazard_monitor()->hazards();
@@ -276,16 +277,16 @@ TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
   std::uint64_t seen = 0;
   {
     const auto platform = MakePlatform(options);
-    HazardMonitor& monitor =
+    check::HazardMonitor& monitor =
         *dynamic_cast<SimPlatform&>(*platform).hazard_monitor();
-    monitor.SetHandler([](const HazardReport&) {});
+    monitor.SetHandler([](const check::HazardReport&) {});
     platform->device(0).SetCallObserver([&](const CallRecord&) { ++seen; });
     HazardPlayer(*platform).Play(BrokenProgram());
     live = monitor.hazard_count();
     platform->device(0).SetCallObserver(nullptr);
   }
-  CallTraceReader reader(path);
-  HazardChecker checker;
+  check::CallTraceReader reader(path);
+  check::HazardChecker checker;
   CallRecord record;
   while (reader.Next(&record)) checker.Observe(record);
   EXPECT_EQ(checker.record_count(), seen);
@@ -295,4 +296,4 @@ TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::size_t kCount = 100;
@@ -37,7 +37,9 @@ class SimKernelTest : public testing::Test {
     options.sim_check_hazards = "report";
     platform_ = std::make_shared<SimPlatform>(options);
     platform_->hazard_monitor()->SetHandler(
-        [this](const HazardReport& report) { reports_ += ToString(report); });
+        [this](const check::HazardReport& report) {
+          reports_ += ToString(report);
+        });
     EXPECT_EQ(device().StreamCreate(&stream_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().StreamCreate(&other_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().MemAlloc(&from_, kVectorBytes), kOk);
@@ -212,4 +214,4 @@ TEST_F(SimKernelTest, IsRefusedAsALaunchWhileOthersCapture) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

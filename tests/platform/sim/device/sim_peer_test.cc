@@ -7,7 +7,7 @@
 #include "strata/platform/device_work.h"
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimPeerTest : public VirtualFixture {
@@ -67,4 +67,4 @@ TEST_F(SimPeerTest, HostMemoryIsOpenToEveryDevice) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::string OptionsError(const PlatformOptions& options) {
@@ -133,4 +133,4 @@ TEST(SimPlatformTest, LeakReportNamesDevicesAndWhatTheyLost) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kMost = KeptBytes::kMostWriteBytes;
@@ -240,4 +240,4 @@ TEST_F(SimSmallWritesTest, ADeviceWithAllBytesDoesNotKnowTheWriter) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

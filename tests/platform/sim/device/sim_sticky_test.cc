@@ -9,7 +9,7 @@
 #include "strata/tests/platform/sim/device/sim_calls.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimStickyTest : public SimProgressFixture {
@@ -139,4 +139,4 @@ TEST_F(SimStickyTest, NotReadyCanBeInjectedSoManyTimes) {  // T86
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kWordOfOnes = 0x0101010101010101;
@@ -259,4 +259,4 @@ TEST_F(SimSubmitTest, CopyToPhantomMemoryTakesNoMemoryOfTheHost) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

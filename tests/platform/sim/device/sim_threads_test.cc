@@ -10,7 +10,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimThreadsTest : public SimProgressFixture,
@@ -101,4 +101,4 @@ INSTANTIATE_TEST_SUITE_P(Progress, SimThreadsTest,
                          });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -11,7 +11,7 @@
 #include "strata/platform/sim/memory/frame_table.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 std::string StepsError(const std::string& text) {
@@ -132,4 +132,4 @@ TEST_F(CapacityScheduleTest, DeviceThatDoesNotExistIsRefused) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

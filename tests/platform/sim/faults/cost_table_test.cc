@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 TEST(CostTableTest, EveryRowHasASourceAndACost) {
@@ -50,4 +50,4 @@ TEST(CostTableTest, WorkOnADeviceTakesLongerTheMoreItMoves) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

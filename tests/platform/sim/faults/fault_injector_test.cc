@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // The failing calls among `calls` calls of mem_alloc: "..x" if the third fails.
@@ -222,4 +222,4 @@ TEST(FaultInjectorTest, RulesThatContradictThemselvesAreRefused) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

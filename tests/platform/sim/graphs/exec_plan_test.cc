@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 SimNode NodeOn(int device) {
@@ -108,4 +108,4 @@ TEST(ExecPlanTest, PlanIsFrozen) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

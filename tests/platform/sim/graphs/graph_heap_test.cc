@@ -8,7 +8,7 @@
 
 #include "strata/platform/sim/memory/frame_table.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using Nodes = std::vector<NodeIndex>;
@@ -141,4 +141,4 @@ TEST_F(GraphHeapTest, WithoutMoreAddressesNothingChanges) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -11,7 +11,7 @@
 #include "strata/platform/sim/graphs/capture_rules.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimCaptureTest : public SimProgressFixture {
@@ -334,4 +334,4 @@ TEST_F(SimCaptureTest, LegacyStreamOfAnotherDeviceIsNoneThatCapturesKnow) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

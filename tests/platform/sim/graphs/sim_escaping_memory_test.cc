@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/sim/graphs/sim_graph_memory_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using Kind = GraphMemAttributeKind;
@@ -162,4 +162,4 @@ TEST_F(SimGraphMemoryTest, AnotherGraphFreesWhatOutlivedItsGraph) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

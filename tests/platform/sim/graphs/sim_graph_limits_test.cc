@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimGraphLimitsTest : public SimProgressFixture {
@@ -143,4 +143,4 @@ TEST_F(SimGraphLimitsTest, AutoFreeFreesWhatEarlierInstancesHaveLeft) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 #include "strata/platform/sim/bytes/frame_store.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Captures that allocate memory, on a simulated device that runs work on
 // request.
@@ -91,6 +91,6 @@ class SimGraphMemoryTest : public SimProgressFixture {
   Graph graph_;  // the last instantiated graph
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_GRAPHS_SIM_GRAPH_MEMORY_FIXTURE_H_

@@ -10,7 +10,7 @@
 
 #include "strata/tests/platform/sim/graphs/sim_graph_memory_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 using Kind = GraphMemAttributeKind;
@@ -282,4 +282,4 @@ TEST_F(SimGraphMemoryTest, HostFunctionsSeeTheMemoryOfTheirGraph) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

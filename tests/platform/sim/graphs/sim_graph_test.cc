@@ -13,7 +13,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimGraphTest : public SimProgressFixture {
@@ -387,4 +387,4 @@ TEST_F(SimGraphTest, ThreadsLaunchOneExec) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

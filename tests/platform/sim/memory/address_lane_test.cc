@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kBegin = std::uint64_t{1} << 40;
@@ -127,4 +127,4 @@ TEST(AddressLaneTest, RandomUseNeverOverlapsNorReusesEarly) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
@@ -263,4 +263,4 @@ TEST(FrameTableTest, RandomRequestsGoWhereANaiveModelPutsThem) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

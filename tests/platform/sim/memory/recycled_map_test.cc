@@ -12,7 +12,7 @@
 
 #include "strata/tests/testing/heap_call_counter.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 TEST(RecycledMapTest, HasWhatAMapHas) {
@@ -63,4 +63,4 @@ TEST(RecycledMapTest, AddsWhatItHadBeforeWithoutTheHeap) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -11,7 +11,7 @@
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceMemoryShareTest : public VirtualFixture {};
@@ -131,4 +131,4 @@ TEST(SimDeviceFabricTest, FabricHandleStandsForLivingMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -14,7 +14,7 @@
 #include "strata/platform/sim/memory/device_memory.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceMemoryTest : public SimFixture {};
@@ -453,4 +453,4 @@ TEST_F(SimDeviceMemoryTest, AMillionAllocationsOf80GiBLeaveTheHostItsMemory) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

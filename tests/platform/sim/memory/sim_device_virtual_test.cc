@@ -12,7 +12,7 @@
 #include "strata/tests/platform/sim/memory/virtual_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceVirtualTest : public VirtualFixture {};
@@ -467,4 +467,4 @@ TEST_F(SimDeviceVirtualTest, CallsOnRangesAreChargedByMappings) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 PlatformOptions LazyOptions() {
@@ -104,4 +104,4 @@ TEST_F(SimStaleMemoryTest, WorkFindsNoAccessWhenItRuns) {  // T64
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

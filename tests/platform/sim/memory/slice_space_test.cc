@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr DevicePtr kSpaceBegin = DevicePtr{1} << 40;
@@ -132,4 +132,4 @@ TEST(SliceSpaceTest, RandomUseNeverOverlapsNorReusesEarly) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

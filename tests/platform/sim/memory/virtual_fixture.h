@@ -10,7 +10,7 @@
 #include "strata/platform/sim/memory/virtual_memory.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Calls on virtual memory of one device. All must succeed.
 class VirtualFixture : public SimFixture {
@@ -68,6 +68,6 @@ class VirtualFixture : public SimFixture {
   }
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_MEMORY_VIRTUAL_FIXTURE_H_

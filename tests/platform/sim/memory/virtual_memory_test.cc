@@ -19,7 +19,7 @@
 #include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/tests/testing/devices/statuses.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kFrames = 24;
@@ -401,4 +401,4 @@ TEST(VirtualMemoryTest, AccessOverARangeIsTheLeastOfItsMappings) {  // V6 V10
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 #include "strata/platform/sim/streams/stream_order.h"
 #include "strata/platform/stream.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Streams with work that the test submits, orders and completes by hand.
 class FakeStreamOrder final : public StreamOrder {
@@ -78,6 +78,6 @@ class FakeStreamOrder final : public StreamOrder {
   int waits_ = 0;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_POOLS_FAKE_STREAM_ORDER_H_

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 struct TestBlock {
@@ -91,4 +91,4 @@ TEST_P(FreeBlocksTest, VisitsAllInOrder) {
 INSTANTIATE_TEST_SUITE_P(Seeds, FreeBlocksTest, testing::Range(0U, 6U));
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kUnit = 512;
@@ -294,4 +294,4 @@ TEST_P(PoolBlocksTest, FindsWhatALookAtEveryBlockFinds) {
 INSTANTIATE_TEST_SUITE_P(Seeds, PoolBlocksTest, testing::Range(0U, 12U));
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 TEST(PoolSpaceTest, WindowsOfDevicesLieNextToEachOther) {
@@ -51,4 +51,4 @@ TEST(PoolSpaceTest, FramesComeBackWhenNoAddressesAreLeft) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -4,7 +4,7 @@
 
 #include "strata/tests/platform/sim/pools/stream_pool_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class PoolTableTest : public StreamPoolFixture {
@@ -181,4 +181,4 @@ TEST_F(PoolTableTest, RangeBeyondItsChunkLeadsNowhere) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 
 #include "strata/tests/platform/sim/pools/sim_pools_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDevicePoolShareTest : public SimPoolsFixture {
@@ -109,4 +109,4 @@ TEST_F(SimDevicePoolShareTest, DuplicateOfADescriptorIsAsGood) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/sim/pools/stream_pool.h"
 #include "strata/tests/platform/sim/pools/sim_pools_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kKeepAll = std::numeric_limits<std::uint64_t>::max();
@@ -402,4 +402,4 @@ TEST_F(SimDevicePoolsTest, ThreadsShareAPool) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -191,4 +191,4 @@ TEST_F(SimPoolOrderTest, MemoryForMappingIsFoundInIdlePools) {  // P12
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

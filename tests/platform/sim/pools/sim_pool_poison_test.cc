@@ -8,7 +8,7 @@
 #include "strata/platform/sim/bytes/frame_store.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::size_t kBytes = 512;
@@ -119,4 +119,4 @@ TEST_F(SimPoolPoisonTest, MemoryGivenBackIsNotMarkedLater) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -10,7 +10,7 @@
 #include "strata/platform/sim/pools/stream_pool.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 
 inline MemProperties OnDevice(int ordinal, ShareType share = ShareType::kNone) {
   MemProperties properties;
@@ -64,6 +64,6 @@ class SimPoolsFixture : public SimFixture {
   const Stream stream_ = NewStream();
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_POOLS_SIM_POOLS_FIXTURE_H_

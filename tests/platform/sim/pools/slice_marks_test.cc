@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 TEST(SliceMarksTest, TheLastMarkUpToASlice) {
@@ -56,4 +56,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SliceMarksRandomTest,
                                          50000));
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -12,7 +12,7 @@
 #include "strata/platform/stream.h"
 #include "strata/tests/platform/sim/pools/fake_stream_order.h"
 
-namespace strata {
+namespace strata::sim {
 
 // The pools of a device with 64 frames, and streams run by hand. `a_` has
 // pending work.
@@ -88,6 +88,6 @@ class StreamPoolFixture : public ::testing::Test {
   PoolTable table_{0, &memory_};
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_POOLS_STREAM_POOL_FIXTURE_H_

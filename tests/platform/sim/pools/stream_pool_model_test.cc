@@ -11,7 +11,7 @@
 
 #include "strata/tests/platform/sim/pools/stream_pool_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // Every request is a multiple of it, so every block begins at one.
@@ -204,4 +204,4 @@ TEST_P(StreamPoolModelTest, EverythingGoesBackWhenAllWorkIsDone) {
 INSTANTIATE_TEST_SUITE_P(Seeds, StreamPoolModelTest, ::testing::Range(1u, 6u));
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 
 #include "strata/tests/platform/sim/pools/stream_pool_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class StreamPoolTest : public StreamPoolFixture {};
@@ -419,4 +419,4 @@ TEST_F(StreamPoolTest, OwnerHasAccessAndOthersWhatTheyAreGiven) {  // P10
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

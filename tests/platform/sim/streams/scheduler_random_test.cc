@@ -13,7 +13,7 @@
 
 #include "strata/platform/sim/streams/scheduler.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr int kOrderDevices = 2;
@@ -243,4 +243,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

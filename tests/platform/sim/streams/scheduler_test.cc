@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 // A scheduler with a legacy stream, two blocking and two other streams on
@@ -280,4 +280,4 @@ TEST_F(SchedulerDeathTest, WaitThatNothingCanEndNamesTheStream) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -8,7 +8,7 @@
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 #include "strata/tests/testing/at_thread_end.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimDeviceStreamsTest : public SimFixture {};
@@ -284,4 +284,4 @@ TEST_F(SimDeviceStreamsTest, HostFunctionRunsAndMayNotCallTheDevice) {  // T11
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

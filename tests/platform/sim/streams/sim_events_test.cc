@@ -5,7 +5,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimEventsTest : public SimProgressFixture {
@@ -218,4 +218,4 @@ TEST_F(SimEventsTest, TimedWorkTakesItsTimeBetweenEvents) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -7,7 +7,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimHostFunctionTest : public SimProgressFixture {};
@@ -134,4 +134,4 @@ TEST_F(SimHostFunctionTest, CallsOfItAreRefusedWhoeverRunsIt) {  // S11
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

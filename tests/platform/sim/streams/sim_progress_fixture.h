@@ -14,7 +14,7 @@
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/platform/sim/device/sim_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 
 // Two simulated devices. The test chooses when their work runs. Host functions
 // write to a log, which shows the order of the work.
@@ -102,6 +102,6 @@ class SimProgressFixture : public ::testing::Test {
   std::deque<LogMark> marks_;
 };
 
-}  // namespace strata
+}  // namespace strata::sim
 
 #endif  // STRATA_TESTS_PLATFORM_SIM_STREAMS_SIM_PROGRESS_FIXTURE_H_

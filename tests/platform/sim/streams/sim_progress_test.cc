@@ -8,7 +8,7 @@
 
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 class SimProgressTest : public SimProgressFixture {};
@@ -168,4 +168,4 @@ TEST_F(SimProgressTest, WorkThatNobodyWaitsForIsNoLeak) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -9,7 +9,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
@@ -132,4 +132,4 @@ TEST_F(TimedProgressTest, WorkMayTakeLongerThanTheClockCounts) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace strata {
+namespace strata::sim {
 namespace {
 
 TEST(VectorClockTest, NamesNothingAtFirst) {
@@ -65,4 +65,4 @@ TEST(VectorClockTest, JoinIsTheLargerOfEachPair) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::sim

@@ -51,8 +51,8 @@ FaultState& ThreadFaults() {
   return state;
 }
 
-CudaDriver& RealDriver() {
-  static CudaDriver driver;
+cuda::CudaDriver& RealDriver() {
+  static cuda::CudaDriver driver;
   return driver;
 }
 
@@ -176,14 +176,14 @@ void DriverFaults::Forget() {
   ThreadFaults().misses_mode = false;
 }
 
-CudaDriver FaultyCudaDriver() {
-  static const CudaDriver faulty = [] {
-    CudaDriver driver = LoadCudaDriver();
+cuda::CudaDriver FaultyCudaDriver() {
+  static const cuda::CudaDriver faulty = [] {
+    cuda::CudaDriver driver = cuda::LoadCudaDriver();
     RealDriver() = driver;
-#define STRATA_CUDA_FUNCTION(member, symbol, version)       \
-  if (driver.member != nullptr) {                           \
-    driver.member = &Faulty<k##member, &CudaDriver::member, \
-                            decltype(driver.member)>::Call; \
+#define STRATA_CUDA_FUNCTION(member, symbol, version)             \
+  if (driver.member != nullptr) {                                 \
+    driver.member = &Faulty<k##member, &cuda::CudaDriver::member, \
+                            decltype(driver.member)>::Call;       \
   }
 #define STRATA_CUDA_NEWER_FUNCTION STRATA_CUDA_FUNCTION
 #include "strata/platform/cuda/driver_functions.def"

@@ -45,7 +45,7 @@ class DriverFaults {
 // The driver of this machine, behind DriverFaults.
 //
 // Errors: as LoadCudaDriver.
-CudaDriver FaultyCudaDriver();
+cuda::CudaDriver FaultyCudaDriver();
 
 // The state of the stand-in driver that a failed call must not change: objects
 // that exist, memory in use, and the capture mode and context of the thread.

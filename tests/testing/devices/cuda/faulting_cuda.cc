@@ -57,7 +57,7 @@ class CudaFaultSource final : public FaultSource {
 
 class FaultingCudaPlatform final : public Platform {
  public:
-  explicit FaultingCudaPlatform(const CudaDriver& driver)
+  explicit FaultingCudaPlatform(const cuda::CudaDriver& driver)
       : cuda_(driver), state_(nullptr) {
     for (int i = 0; i < cuda_.device_count(); ++i) {
       devices_.push_back(std::make_unique<FaultingDevice>(&cuda_.cuda_device(i),
@@ -73,14 +73,14 @@ class FaultingCudaPlatform final : public Platform {
   DeviceWork* work(int ordinal) override { return cuda_.work(ordinal); }
 
  private:
-  CudaPlatform cuda_;
+  cuda::CudaPlatform cuda_;
   FaultedState state_;
   CudaFaultSource source_;
   std::vector<std::unique_ptr<FaultingDevice>> devices_;
 };
 
 std::shared_ptr<Platform> MakeFaultingCudaPlatform() {
-  const CudaDriver driver = FaultyCudaDriver();
+  const cuda::CudaDriver driver = FaultyCudaDriver();
   if (driver.simulated == nullptr) {
     throw std::runtime_error("the driver is not simulated");
   }

@@ -12,7 +12,7 @@
 #include "strata/tests/tools/command.h"
 #include "strata/tools/bench/subject.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 // `allocator` on a simulated device with the faults `faults`.
@@ -109,4 +109,4 @@ TEST(BenchDriverTest, AFailureIsARowWithTheStatus) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -16,7 +16,7 @@
 #include "strata/tools/bench/heaps/library_heap.h"
 #include "strata/tools/bench/subject.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -177,4 +177,4 @@ TEST(BenchLibraryTest, SaysWhatALibraryHasNoMemoryFor) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

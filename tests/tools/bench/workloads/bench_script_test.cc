@@ -14,7 +14,7 @@
 #include "strata/tools/bench/workloads/script.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -242,4 +242,4 @@ TEST(BenchScriptTest, ATraceWithoutMemoryIsRefused) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

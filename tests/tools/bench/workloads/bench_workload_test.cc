@@ -9,7 +9,7 @@
 #include "strata/tests/tools/bench/bench_fixture.h"
 #include "strata/tools/bench/workloads/workload.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using testing::AllOf;
@@ -114,4 +114,4 @@ TEST(BenchTracesTest, TwoOfOneNameAreRefused) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

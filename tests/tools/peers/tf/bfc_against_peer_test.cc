@@ -171,15 +171,15 @@ INSTANTIATE_TEST_SUITE_P(
 class BfcAgainstPeerTraceTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BfcAgainstPeerTraceTest, GivesTheSameAddressesAsTheOriginal) {
-  const Trace trace =
-      ReadTrace(std::string(STRATA_SOURCE_DIR "/tests/data/traces/") +
-                    GetParam() + ".csv.gz",
-                TraceReaderOptions());
+  const tools::Trace trace =
+      tools::ReadTrace(std::string(STRATA_SOURCE_DIR "/tests/data/traces/") +
+                           GetParam() + ".csv.gz",
+                       tools::TraceReaderOptions());
   TfBfcOptions options;
   Pair pair(Gibibytes(80), options);
   const std::uint64_t* bytes = trace.allocated_bytes.data();
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const TraceEvent event = trace.events[i];
+    const tools::TraceEvent event = trace.events[i];
     if (event.is_allocate()) {
       ASSERT_TRUE(pair.Allocate(event.slot(), *bytes++)) << trace.Where(i);
     } else {

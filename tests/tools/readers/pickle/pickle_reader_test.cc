@@ -11,7 +11,7 @@
 #include "strata/tests/tools/temp_file.h"
 #include "strata/tools/trace/trace.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using PickleKind = PickleValue::Kind;
@@ -396,4 +396,4 @@ TEST(PickleReaderTest, CutOffGzipNamesAnOffset) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace strata {
+namespace strata::tools {
 
 inline std::string LittleEndian(std::uint64_t number, int bytes) {
   std::string text;
@@ -52,6 +52,6 @@ inline std::string PickleOf(const nlohmann::json& json) {
   return text += '.';
 }
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_READERS_PICKLE_PICKLE_TEXT_H_

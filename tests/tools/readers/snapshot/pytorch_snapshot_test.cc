@@ -15,7 +15,7 @@
 #include "strata/tests/tools/readers/snapshot/snapshot_json.h"
 #include "strata/tools/readers/rmm_log.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using snapshot_json::Block;
@@ -283,4 +283,4 @@ TEST_F(PytorchSnapshotFilesTest, WrappedRingEndsLikeTheWhole) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

@@ -12,7 +12,7 @@
 
 #include "strata/tests/tools/command.h"
 
-namespace strata {
+namespace strata::tools {
 
 // The output of make_snapshot.py, in a folder that is removed with the object.
 class SnapshotFiles {
@@ -55,6 +55,6 @@ class SnapshotFiles {
   const std::filesystem::path folder_;
 };
 
-}  // namespace strata
+}  // namespace strata::tools
 
 #endif  // STRATA_TESTS_TOOLS_READERS_SNAPSHOT_SNAPSHOT_FILES_H_

@@ -12,7 +12,7 @@
 #include "strata/tools/readers/snapshot/pytorch_snapshot.h"
 
 // Parts of a snapshot of PyTorch as JSON, and readers of it.
-namespace strata::snapshot_json {
+namespace strata::tools::snapshot_json {
 
 using Json = nlohmann::json;
 
@@ -83,6 +83,6 @@ inline Json SizedSegment(std::uint64_t address, std::uint64_t bytes,
   return segment;
 }
 
-}  // namespace strata::snapshot_json
+}  // namespace strata::tools::snapshot_json
 
 #endif  // STRATA_TESTS_TOOLS_READERS_SNAPSHOT_SNAPSHOT_JSON_H_

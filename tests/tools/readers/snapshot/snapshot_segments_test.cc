@@ -15,7 +15,7 @@
 #include "strata/tests/tools/readers/snapshot/snapshot_json.h"
 #include "strata/tools/readers/snapshot/pytorch_snapshot.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using snapshot_json::Block;
@@ -206,4 +206,4 @@ TEST(PytorchSnapshotTest, LayoutOfExpandableSegmentsIsNotKept) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

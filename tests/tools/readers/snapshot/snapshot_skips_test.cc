@@ -13,7 +13,7 @@
 #include "strata/tests/tools/readers/snapshot/snapshot_json.h"
 #include "strata/tools/readers/snapshot/pytorch_snapshot.h"
 
-namespace strata {
+namespace strata::tools {
 namespace {
 
 using snapshot_json::Block;
@@ -109,4 +109,4 @@ TEST(PytorchSnapshotTest, ObjectsAreCountedAndNotMade) {
 }
 
 }  // namespace
-}  // namespace strata
+}  // namespace strata::tools

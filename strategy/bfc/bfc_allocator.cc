@@ -143,7 +143,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
   if (options_.has_two_ends && (request.flags & kUpperEnd) != 0) {
     ask.end = BfcEnd::kUpper;
   }
-  if (options_.keep_annotations) ask.annotation = annotations_.TakeCurrent();
+  if (options_.keep_annotations) ask.annotation = BfcAnnotation::TakeCurrent();
 
   const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
@@ -161,7 +161,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
     ++met_late_;
     return block->allocation();
   }
-  BfcAnnotations::LetGo(ask.annotation);
+  BfcAnnotation::LetGo(ask.annotation);
   NoteRefusal(request, ask, failure);
   return nullptr;
 }
@@ -197,7 +197,7 @@ void BfcAllocator::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     annotation = arena_.Give(allocation->block());
   }
-  BfcAnnotations::LetGo(annotation);
+  BfcAnnotation::LetGo(annotation);
 }
 
 Block* BfcAllocator::TakeCached(std::size_t bytes) noexcept {

@@ -184,7 +184,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
 
   const BfcOptions options_;
   SafeFrontier frontier_;
-  BfcAnnotations annotations_;
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // Ever; guarded by turn_.
 

@@ -23,7 +23,7 @@ struct HeldAnnotations {
   HeldAnnotations(const HeldAnnotations&) = delete;
   HeldAnnotations& operator=(const HeldAnnotations&) = delete;
   ~HeldAnnotations() {
-    std::for_each(list.begin(), list.end(), &BfcAnnotations::LetGo);
+    std::for_each(list.begin(), list.end(), &BfcAnnotation::LetGo);
   }
 
   std::vector<const BfcAnnotation*> list;

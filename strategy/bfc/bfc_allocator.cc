@@ -11,6 +11,7 @@
 
 #include "strata/base/log.h"
 #include "strata/base/size.h"
+#include "strata/base/store_max.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -21,19 +22,6 @@ constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 // The whole limit in one region, if the pool cannot grow.
 constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
-}
-
-BfcArenaRules ArenaRules(const BfcOptions& options) {
-  BfcArenaRules rules;
-  rules.placement = options.placement;
-  rules.coalesces_regions = options.coalesce_regions;
-  rules.keeps_history = options.keep_annotations;
-  rules.front_cache = options.front_cache;
-  rules.counter = options.counter;
-  rules.has_two_ends = options.has_two_ends;
-  rules.lower = options.lower;
-  rules.upper = options.upper;
-  return rules;
 }
 
 // Whether the memory of the device bounds the memory of the place.
@@ -74,7 +62,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            BfcOptions options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
       options_(std::move(options)),
-      arena_(ArenaRules(options_)) {
+      arena_(options_) {
   const bool asks_device =
       chain_stream().device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
@@ -170,7 +158,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
+    if (arena_.has_waiting()) arena_.MergeSafe(frontier_.load());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
   } while (arena_.records().Restock(lock_));
@@ -223,7 +211,9 @@ HitPath* BfcAllocator::hit_path() {
 }
 
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
-  if (!frontier_.Advance(count) || reclaimer() == nullptr) return;
+  if (frontier_.load() >= count) return;
+  StoreMax(frontier_, count);
+  if (reclaimer() == nullptr) return;
   RetryQueue& waiters = reclaimer()->retry();
   waiters.CountThread();  // Its work makes memory available.
   waiters.NotifyFree(0);

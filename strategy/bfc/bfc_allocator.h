@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_BFC_BFC_ALLOCATOR_H_
 #define STRATA_STRATEGY_BFC_BFC_ALLOCATOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -183,7 +184,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   std::size_t FreeRegions(Chunk* regions, bool is_done) noexcept;
 
   const BfcOptions options_;
-  SafeFrontier frontier_;
+  // Work that used memory with a stamp below this count is done (R37).
+  std::atomic<std::uint64_t> frontier_{0};
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // Ever; guarded by turn_.
 
@@ -218,7 +220,7 @@ template <class Visit>
 void BfcAllocator::ForEachIdle(const Visit& visit) const {
   const std::uint64_t frontier = options_.streams_are_all
                                      ? std::numeric_limits<std::uint64_t>::max()
-                                     : frontier_.Get();
+                                     : frontier_.load();
   for (const BfcRegion* region = arena_.first_region(); region != nullptr;
        region = region->next_region()) {
     if (arena_.IsIdle(*region, frontier)) visit(*region);
@@ -227,7 +229,7 @@ void BfcAllocator::ForEachIdle(const Visit& visit) const {
 
 template <class Wants>
 Chunk* BfcAllocator::DetachIdle(const Wants& wants) noexcept {
-  const std::uint64_t frontier = frontier_.Get();
+  const std::uint64_t frontier = frontier_.load();
   Chunk* first = nullptr;
   Chunk** last = &first;
   for (BfcRegion* region = arena_.first_region(); region != nullptr;) {

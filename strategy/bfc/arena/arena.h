@@ -35,16 +35,20 @@ struct BfcEndPolicy {
 // Options of BfcArena.
 struct BfcArenaRules {
   BfcPlacement placement = BfcPlacement::kCompat;
-  bool coalesces_regions = false;  // Coalesces adjacent regions.
-  bool keeps_history = false;      // Records the history of bytes in use.
-  // Selects freed blocks that stay whole; nullopt: no front cache. Requires one
-  // end and no counter.
+  bool coalesce_regions = false;  // R24: coalesces adjacent regions.
+  // Records the annotation of each allocation, and the bytes in use after each
+  // of the last 4096 actions.
+  bool keep_annotations = false;
+  // Selects freed blocks that stay whole; nullopt: no front cache. Requires
+  // kFast, one end and no counter: other modes promise their addresses.
   std::optional<FrontCachePolicy> front_cache;
-  // Stamps frees; null: frees are safe at once.
+  // Stamps frees; shared with other users of the counter. Null: frees are safe
+  // at once.
   std::shared_ptr<SharedCounter> counter;
-  // Each request names the end of the one region that serves it.
+  // Each request names the end of the one region that serves it. The region
+  // does not grow (R63).
   bool has_two_ends = false;
-  BfcEndPolicy lower;  // Also without two ends.
+  BfcEndPolicy lower;  // Also without two ends (R66).
   BfcEndPolicy upper;
 };
 
@@ -80,7 +84,7 @@ struct BfcAsk {
 // Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47, R63 to R69.
 class BfcArena {
  public:
-  explicit BfcArena(BfcArenaRules rules);
+  explicit BfcArena(const BfcArenaRules& rules);
   BfcArena(const BfcArena&) = delete;
   BfcArena& operator=(const BfcArena&) = delete;
 

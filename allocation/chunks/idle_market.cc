@@ -234,7 +234,7 @@ std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
       const CallGate::Pass pass(found.of_largest->gate);
       if (pass && found.IsDone(*found.of_largest)) {
         got = found.of_largest->holder->GiveBack(
-            {Kind::kLargestFirst, bytes - given, found.others});
+            {Kind::kDone, bytes - given, found.others});
       }
     }
     given += got;

@@ -329,7 +329,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   std::size_t GiveBackIdle() noexcept;
   // GiveBackRequest::Kind::kOffer and kDone.
   std::size_t OfferIdle(std::size_t bytes) noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
   // Frees all idle memory, as StreamEnds requires for the own stream.
   virtual void GiveUpIdle() noexcept;
 

@@ -64,10 +64,8 @@ std::size_t AutoGrowthAllocator::GiveBack(
       return ReturnToSystem(DetachSmallest(request.bytes));
     case GiveBackRequest::Kind::kOffer:
       return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kLargestFirst:
-      return ReturnToSystem(DetachLargest(request.bytes, request.least_bytes));
     case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
+      return GiveBackDone(request);
     case GiveBackRequest::Kind::kAll:
       RecallLent(LoanRecall::kWait);
       return GiveBackIdle();
@@ -90,9 +88,10 @@ Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
   return chunks;
 }
 
-std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t AutoGrowthAllocator::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!IdleIsDone()) return 0;
-  Chunk* const chunks = DetachLargest(bytes, 1);
+  Chunk* const chunks = DetachLargest(request.bytes, request.least_bytes);
   // The stream may have reused and freed one of them before it was detached.
   return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
 }

@@ -162,7 +162,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // GiveBackRequest::Kind.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
   std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
 
   // Waits for the work of the streams, if streams_are_all. Memory freed before
   // is then safe, as if the frontier had been set.
@@ -175,9 +175,9 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // order. Joined.
   template <class Wants>
   Chunk* DetachIdle(const Wants& wants) noexcept;
-  // Removes the smallest idle region of at least `bytes`; null if there is
-  // none. Joined.
-  Chunk* DetachOne(std::size_t bytes) noexcept;
+  // DetachIdle under the lock; lowers the next growth.
+  template <class Wants>
+  Chunk* TakeIdle(const Wants& wants) noexcept;
   // Frees detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
   // Frees detached regions: to the system if `is_done`, else to the chunk pool.

@@ -89,7 +89,7 @@ class BuddyStrategy : public PoolingStrategy {
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
   std::size_t OfferIdle(std::size_t bytes) noexcept;
   std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
 
   Allocation* DetachIdle(std::size_t bytes) noexcept;
   Allocation* TakeHuge(const Request& request, std::size_t size,

@@ -244,7 +244,6 @@ std::size_t CudaMallocAsyncAllocator::GiveBack(
       return GiveBackDone();
     case GiveBackRequest::Kind::kBestFit:
     case GiveBackRequest::Kind::kOffer:
-    case GiveBackRequest::Kind::kLargestFirst:
       break;  // there are no chunks
   }
   return 0;

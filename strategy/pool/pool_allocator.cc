@@ -384,7 +384,6 @@ std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
       return GiveBackDone(request.bytes);
     case GiveBackRequest::Kind::kBestFit:
     case GiveBackRequest::Kind::kOffer:
-    case GiveBackRequest::Kind::kLargestFirst:
       break;  // No piece has a size that other streams use.
   }
   return 0;

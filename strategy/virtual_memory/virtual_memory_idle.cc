@@ -234,13 +234,8 @@ std::size_t VirtualMemoryAllocator::GiveBack(
       if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
       // Chunks that do not suffice alone.
       if (missing() != 0) {
-        given += AutoGrowthAllocator::GiveBack({.kind = Kind::kLargestFirst,
-                                                .bytes = missing(),
-                                                .least_bytes = 1});
+        given += ReturnToSystem(DetachLargest(missing(), /*least=*/1));
       }
-      break;
-    case Kind::kLargestFirst:
-      given += ReleaseFree(missing(), Wait::kForStream);
       break;
     case Kind::kDone:
       given += ReleaseFree(missing(), Wait::kNever);

@@ -81,7 +81,8 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
 
 AutoGrowthPolicy::Sizes AutoGrowthAllocator::PlanGrowth(
     Pool own, std::size_t size, bool is_first) noexcept {
-  const std::size_t room = pool().RoomBytes(chain_stream().memory_device());
+  const std::size_t room =
+      pool().budget().RoomBytes(chain_stream().memory_device());
   std::size_t spare_bytes = 0;
   {
     const Joined joined(*this);

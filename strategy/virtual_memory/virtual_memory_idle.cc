@@ -199,7 +199,7 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
     const std::size_t bytes = range->size_bytes();
     const Status status = range->Free();
     if (status == Status::kSuccess) {
-      pool().UnclaimAddresses(bytes);
+      pool().budget().UnclaimAddresses(bytes);
       continue;
     }
     STRATA_LOG(Error) << name() << ": " << bytes

@@ -203,7 +203,7 @@ TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
     EXPECT_TRUE(chain.auto_growth().IsConsistent());
   }
   EXPECT_LE(pool().stats().peak_reserved_bytes, kLimit);
-  EXPECT_EQ(pool().RoomBytes(nullptr), kLimit - reserved());
+  EXPECT_EQ(pool().budget().RoomBytes(nullptr), kLimit - reserved());
 }
 
 // A free block between a large hole and a small one is cut at the small hole,

@@ -13,7 +13,6 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/strategy/auto_growth/auto_growth_policy.h"
 #include "strata/strategy/blocks/block_list.h"
-#include "strata/strategy/blocks/chunk_ptr.h"
 #include "strata/strategy/blocks/free_epochs.h"
 #include "strata/strategy/blocks/free_index.h"
 #include "strata/strategy/blocks/idle_chunks.h"
@@ -348,7 +347,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // Detaches the block or, if it is idle, its whole chunk. `emptied` receives
   // the chunk that is left over.
   Allocation* CarveLoan(Block* block, std::size_t bytes,
-                        ChunkPtr* emptied) noexcept;
+                        std::unique_ptr<Chunk>* emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
   // Whether the stream is unlikely to need the idle loan again soon. A loan for
   // small blocks that was used since the last recall is not spare.

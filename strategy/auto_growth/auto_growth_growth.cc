@@ -1,6 +1,8 @@
 // Growth: a request that no free block of the stream serves.
 
+#include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
@@ -11,7 +13,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
                                       std::size_t size,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
-  ChunkPtr chunk = MakeChunk();
+  std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
   // One record for the chunk, one for the rest that the request leaves of it.
   if (chunk == nullptr || !supply.Fill(2)) {
     failure = Refusal(Failure::Reason::kHostMemory, request);

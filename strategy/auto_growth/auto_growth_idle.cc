@@ -1,5 +1,6 @@
 // Idle chunks of AutoGrowthAllocator: its functions as a ChunkHolder.
 
+#include <memory>
 #include <utility>
 
 #include "strata/base/log.h"
@@ -41,7 +42,7 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
                                             bool is_done) noexcept {
   std::size_t bytes = 0;
   while (chunks != nullptr) {
-    const ChunkPtr chunk(std::exchange(chunks, chunks->next));
+    const std::unique_ptr<Chunk> chunk(std::exchange(chunks, chunks->next));
     bytes += GiveToPool(chunk->memory, is_done);
   }
   return bytes;
@@ -101,7 +102,7 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   // the capture ends.
   const StreamTimeline* timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
-  const ChunkPtr chunk(DetachSmallest(bytes));
+  const std::unique_ptr<Chunk> chunk(DetachSmallest(bytes));
   if (chunk == nullptr) return 0;
   const std::size_t offered = chunk->memory->size();
   pool().Offer(chunk->memory, chain_stream());

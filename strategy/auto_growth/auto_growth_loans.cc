@@ -1,5 +1,6 @@
 // Loans of AutoGrowthAllocator: to other streams and from them.
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -129,8 +130,8 @@ void AutoGrowthAllocator::CountLending(const Chunk& chunk,
   lending_system_bytes_ += change > 0 ? system_bytes : -system_bytes;
 }
 
-Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
-                                           ChunkPtr* emptied) noexcept {
+Allocation* AutoGrowthAllocator::CarveLoan(
+    Block* block, std::size_t bytes, std::unique_ptr<Chunk>* emptied) noexcept {
   Chunk* chunk = block->chunk;
   if (BlockList::IsWholeChunk(block) && block->size - bytes <= bytes / 4) {
     Detach(chunk);
@@ -150,7 +151,7 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
 template <class Predicate>
 Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
                                         Predicate is_fit) noexcept {
-  ChunkPtr emptied;
+  std::unique_ptr<Chunk> emptied;
   Allocation* memory = nullptr;
   {
     const Joined joined(*this);

@@ -2,7 +2,9 @@
 // for cudaIpcGetMemHandle.
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
@@ -173,7 +175,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
   }
   if (block == nullptr) {
     RecordSupply supply(RecordSlab::Instance());
-    ChunkPtr chunk = MakeChunk();
+    std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
     if (chunk == nullptr || !supply.Fill(kCuts)) {
       failure = Refusal(Failure::Reason::kHostMemory, request);
       return nullptr;

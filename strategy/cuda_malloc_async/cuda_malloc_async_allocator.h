@@ -23,7 +23,6 @@
 #include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
 #include "strata/strategy/cuda_malloc_async/driver_pool.h"
-#include "strata/strategy/cuda_malloc_async/kept_bins.h"
 
 namespace strata {
 
@@ -71,7 +70,7 @@ namespace strata {
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise
 //   one driver call per request and per free; a marked free costs an event and
 //   two more calls per stream. With bins, a request of kSystemStepBytes or more
-//   visits every chain of the place, without its lock. It asks the streams of
+//   visits every chain of the place whose lock is free. It asks the streams of
 //   chains with a fitting bin for work, until one has none.
 // Lifetime: after the chain's stream has ended, remaining memory is freed on
 //   the free stream that stands for it.
@@ -240,18 +239,11 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool LimitCache() noexcept;
   // Frees cached blocks above the limit, or of no further use.
   void Trim() noexcept;
-  // Updates the counts for blocks that left the cache, linked by free_next.
-  // Hold lock_.
-  void CountOut(const Block* taken) noexcept;
   // Empties the cache; linked by free_next.
   Block* TakeAll() noexcept;
   // Takes a cached block that serves `bytes`, of which `requested` were asked
   // for; null if there is none. Hold lock_.
   Block* TakeKept(std::size_t bytes, std::size_t requested) noexcept;
-  // TakeKept where there are bins; out of line, for chains without bins.
-  [[gnu::noinline]] Block* TakeBin(std::size_t bytes,
-                                   std::size_t requested) noexcept;
-  [[gnu::noinline]] void NoteKept(std::size_t bytes) noexcept;
   // Counts the block as in use. Hold lock_.
   void Start(Block* block, std::size_t requested) noexcept {
     block->requested = requested;
@@ -302,7 +294,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::uint64_t failures_ = 0;
   RecordList kept_;  // Freed, but not yet by the driver.
   FrontCache cache_;
-  KeptBins kept_bins_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.
   std::size_t graph_bytes_ = 0;  // Bytes in use that may belong to graphs.
   // Peak of HeldBytes since memory was last released.

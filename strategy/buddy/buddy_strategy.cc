@@ -132,7 +132,8 @@ Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
   Block* block = result->block();
   block->requested = request.bytes;
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  huge_.Add(block);
+  huge_.PushBack(block);
+  huge_uses_.Count(*block);
   return result;
 }
 
@@ -140,21 +141,10 @@ void BuddyStrategy::GiveHuge(Block* block) noexcept {
   {
     const std::lock_guard<SpinLock> guard(huge_lock_);
     huge_.Remove(block);
+    huge_uses_.Uncount(*block);
   }
   source_.Give(block->allocation(),
                chain_stream().Synchronize() == Status::kSuccess);
-}
-
-void BuddyStrategy::HugeBlocks::Add(Block* block) {
-  blocks.PushBack(block);
-  ++count;
-  bytes += block->size;
-}
-
-void BuddyStrategy::HugeBlocks::Remove(Block* block) {
-  blocks.Remove(block);
-  --count;
-  bytes -= block->size;
 }
 
 void BuddyStrategy::TakeInAll() const noexcept {
@@ -170,15 +160,15 @@ Stats BuddyStrategy::stats() const {
     Accumulate(sum, pool->stats());
   }
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  sum.reserved_bytes += huge_.bytes;
-  sum.in_use_bytes += huge_.bytes;
-  sum.chunks += huge_.count;
+  sum.reserved_bytes += huge_uses_.in_use_bytes();
+  sum.in_use_bytes += huge_uses_.in_use_bytes();
+  sum.chunks += huge_uses_.live_allocations();
   return sum;
 }
 
 std::size_t BuddyStrategy::huge_count() const {
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  return huge_.count;
+  return huge_uses_.live_allocations();
 }
 
 std::size_t BuddyStrategy::pool_count() const {
@@ -196,10 +186,10 @@ void BuddyStrategy::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   }
   const std::size_t before = blocks.size();
   ListUnderLock(
-      huge_lock_, [this] { return huge_.count; },
+      huge_lock_, [this] { return huge_uses_.live_allocations(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        for (const Block* one = huge_.blocks.front(); one != nullptr;
+        for (const Block* one = huge_.front(); one != nullptr;
              one = one->next) {
           blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
         }

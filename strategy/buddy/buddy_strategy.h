@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "strata/allocation/hit/usage.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/blocks/exact_index.h"
 #include "strata/strategy/buddy/buddy_pool.h"
@@ -71,15 +72,6 @@ class BuddyStrategy : public PoolingStrategy {
  private:
   static constexpr std::size_t kAlignmentBytes = 256;
 
-  struct HugeBlocks {
-    void Add(Block* block);
-    void Remove(Block* block);
-
-    BlockQueue blocks;
-    std::size_t count = 0;
-    std::size_t bytes = 0;
-  };
-
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   IdleInfo Idle(std::size_t fit_bytes) const noexcept final;
@@ -105,7 +97,9 @@ class BuddyStrategy : public PoolingStrategy {
   std::atomic<BuddyPool*> pools_{nullptr};  // Only grows.
 
   mutable SpinLock huge_lock_;
-  HugeBlocks huge_;  // Live; guarded by huge_lock_.
+  // Live huge blocks; guarded by huge_lock_.
+  BlockQueue huge_;
+  UseCounts huge_uses_;
 };
 
 }  // namespace strata

@@ -91,7 +91,6 @@ class Reclaimer {
    private:
     friend class Reclaimer;
     struct Entry;
-    class Calling;
     Registration(std::shared_ptr<Reclaimer> reclaimer,
                  std::shared_ptr<Entry> entry);
 

@@ -204,30 +204,20 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
              : idle != 0;
 }
 
-class Reclaimer::Giving {
- public:
-  explicit Giving(Reclaimer& reclaimer) : reclaimer_(reclaimer) {
-    ++reclaimer_.giving_;
-  }
-  Giving(const Giving&) = delete;
-  Giving& operator=(const Giving&) = delete;
-  ~Giving() { --reclaimer_.giving_; }
-
- private:
-  Reclaimer& reclaimer_;
-};
-
 std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
                                std::size_t bytes) {
+  const auto sources = Sources(step);
+  const bool gives_to_system =
+      GivesToSystem(step) || step == ReclaimStep::kAskOthers;
+  if (gives_to_system) BeginGiving();
   std::size_t given = 0;
-  for (const auto& entry : Sources(step)) {
-    given += entry->Reclaim(stream, bytes);
-  }
+  for (const auto& entry : sources) given += entry->Reclaim(stream, bytes);
   if (given != 0) {
     ++given_;
     STRATA_VLOG(2) << "reclaim step " << static_cast<std::size_t>(step)
                    << " gave " << given << " bytes for " << bytes;
   }
+  if (gives_to_system) EndGiving(/*gave=*/false);  // given_ has counted it
   return given;
 }
 
@@ -241,15 +231,8 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
         (awaited || failure.reason == Failure::Reason::kBudget)) {
       break;
     }
-    std::size_t given = 0;
-    if (GivesToSystem(step)) {
-      if (!IsWorthReleasing(failure)) continue;
-      const Giving giving(*this);
-      given = RunStep(step, stream, failure.rounded_bytes);
-    } else {
-      given = RunStep(step, stream, failure.rounded_bytes);
-    }
-    if (given == 0) continue;
+    if (GivesToSystem(step) && !IsWorthReleasing(failure)) continue;
+    if (RunStep(step, stream, failure.rounded_bytes) == 0) continue;
     seen = given_.load();
     if (search()) return true;
     if (!failure.MayReclaim()) return false;
@@ -328,11 +311,8 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
     bytes = AddUpTo(bytes, entry->Available(/*of_limit=*/false));
   }
   if (bytes < failure.rounded_bytes) return false;
-  {
-    const Giving giving(*this);
-    if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
-      return false;
-    }
+  if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
+    return false;
   }
   seen = given_.load();
   return search();

@@ -141,9 +141,6 @@ class Reclaimer {
   // Memory that a search might find, as far as it is known.
   struct Supply;
 
-  // Counts a thread while it releases memory to the system.
-  class Giving;
-
   std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
   // Bytes that the steps which release memory to the system could release.
   std::size_t IdleBytes(bool of_limit) const;

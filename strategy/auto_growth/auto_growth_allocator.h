@@ -129,20 +129,13 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // without an announcement.
   void LeaveStream() noexcept;
 
-  // Holds the lock, with every free block in the index, for operations other
-  // than the requests and frees of users.
-  class Joined {
-   public:
-    explicit Joined(const AutoGrowthAllocator& strategy)
-        : guard_(strategy.lock_) {
-      strategy.JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<ChainLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index, for operations
+  // other than the requests and frees of users.
+  [[nodiscard]] std::unique_lock<ChainLock> LockJoined() const {
+    std::unique_lock<ChainLock> lock(lock_);
+    JoinAll();
+    return lock;
+  }
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
   // Const, because callers do not see whether a free block is in the cache or

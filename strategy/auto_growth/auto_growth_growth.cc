@@ -37,7 +37,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
     }
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     records_.TakeFrom(supply);
     if (block == nullptr && chunk->memory != nullptr) {
       block = Publish(own, chunk.release(), size);
@@ -87,7 +87,7 @@ AutoGrowthPolicy::Sizes AutoGrowthAllocator::PlanGrowth(
       pool().budget().RoomBytes(chain_stream().memory_device());
   std::size_t spare_bytes = 0;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     spare_bytes = AutoGrowthPolicy::SpareOfGrowth(room, unused_bytes());
   }
   return policy_.GrowthSizes({.size = size,

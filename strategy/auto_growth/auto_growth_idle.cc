@@ -19,7 +19,7 @@ Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
 }
 
 Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return Detach(idle_.Smallest(bytes));
 }
 
@@ -49,7 +49,7 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
 }
 
 IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   IdleInfo idle;
   idle.bytes = idle_.bytes();
   idle.bytes_with_lent = idle_.bytes() + lending_bytes_;
@@ -77,7 +77,7 @@ std::size_t AutoGrowthAllocator::GiveBack(
 Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
                                           std::size_t least) noexcept {
   Chunk* chunks = nullptr;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   idle_.SortBySize();
   for (std::size_t taken = 0; taken < bytes;) {
     Chunk* chunk = idle_.first();
@@ -115,7 +115,7 @@ std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
 
 Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
   Chunk* chunks = nullptr;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   while (Chunk* chunk = Detach(idle_.first())) {
     chunk->next = std::exchange(chunks, chunk);
   }

@@ -229,7 +229,7 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
                                Failure& failure) noexcept {
   failure.requested_bytes = ask.bytes;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     // Not a failure: a probe that may not grow precedes the request itself.
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();

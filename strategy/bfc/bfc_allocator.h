@@ -96,18 +96,12 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
  private:
   class MapSource;
 
-  // Holds the lock, with every free block in the index.
-  class Joined {
-   public:
-    explicit Joined(const BfcAllocator& strategy) : guard_(strategy.lock_) {
-      strategy.arena_.JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<SpinLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index.
+  [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
+    std::unique_lock<SpinLock> lock(lock_);
+    arena_.JoinAll();
+    return lock;
+  }
 
   // HitPath.
   Block* TakeCached(std::size_t bytes) noexcept override;

@@ -10,7 +10,7 @@ namespace strata {
 
 template <class Wants>
 Chunk* BfcAllocator::TakeIdle(const Wants& wants) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Chunk* const regions = DetachIdle(wants);
   if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
   return regions;
@@ -87,7 +87,7 @@ std::size_t BfcAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
   AwaitStamps();
   Chunk* region = nullptr;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     const BfcRegion* best = nullptr;
     ForEachIdle([&](const BfcRegion& one) {
       if (one.size >= bytes && (best == nullptr || one.size < best->size)) {

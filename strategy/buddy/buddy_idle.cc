@@ -16,7 +16,7 @@ Allocation* MemoryOf(Chunk* chunk) {
 }  // namespace
 
 IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = idle_.bytes();
   idle.system_bytes = idle_.system_bytes();
@@ -36,7 +36,7 @@ Chunk* BuddyPool::Detach(Chunk* chunk) noexcept {
 Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
   Chunk* chunk = nullptr;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     chunk = Detach(idle_.Smallest(bytes));
   }
   return MemoryOf(chunk);
@@ -45,7 +45,7 @@ Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
 Allocation* BuddyPool::DetachAnyIdle() noexcept {
   Chunk* chunk = nullptr;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     chunk = Detach(idle_.first());
   }
   return MemoryOf(chunk);

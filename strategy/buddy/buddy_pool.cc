@@ -215,7 +215,7 @@ void BuddyPool::TakeIn() noexcept {
 }
 
 Stats BuddyPool::stats() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Stats stats = stats_;
   stats.cache_hits += cache_.hits();
   stats.splits = blocks_.splits();
@@ -245,7 +245,7 @@ void BuddyPool::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool BuddyPool::IsConsistent() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return cache_.IsConsistent() && idle_.IsConsistent() &&
          blocks_.IsConsistent() && orders_[0].IsConsistent() &&
          orders_[1].IsConsistent();

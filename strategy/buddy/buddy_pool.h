@@ -104,20 +104,13 @@ class BuddyPool {
 
  private:
   OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }
-  // Holds the lock, with every free block in the index.
-  class Joined {
-   public:
-    explicit Joined(const BuddyPool& pool) : guard_(pool.lock_) {
-      // Const, because callers do not see whether a free block is in the cache
-      // or in the index.
-      const_cast<BuddyPool&>(pool).JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<SpinLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index. Const, because
+  // callers do not see whether a free block is in the cache or in the index.
+  [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
+    std::unique_lock<SpinLock> lock(lock_);
+    const_cast<BuddyPool*>(this)->JoinAll();
+    return lock;
+  }
 
   // Hold lock_, here and below. From the cache, or Find; counts the hit.
   Block* TakeOrFind(std::size_t size) noexcept;

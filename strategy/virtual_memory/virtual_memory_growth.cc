@@ -174,7 +174,7 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
     range = ReserveRange(bytes);
   }
   if (range == nullptr) return false;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   records_.TakeFrom(supply);
   range->pool = static_cast<std::uint8_t>(own);
   range->owner = this;
@@ -204,7 +204,7 @@ bool VirtualMemoryAllocator::Extend(GrowthPlan& plan) const noexcept {
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
     Block** block) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   // To cut what another thread may have freed, or grown.
   if (!records_.Has(1)) {
     plan.Clear();
@@ -293,7 +293,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     *block = CommitPlan(plan, own);
   }
   CatchUpGrants();
@@ -309,7 +309,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     UndoPlan(plan);
   }
   CatchUpGrants();

@@ -18,7 +18,7 @@ using vmm::RangeOf;
 void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
                                         std::vector<FreeHandle>& handles,
                                         std::vector<Block*>& retired) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   // Do not release memory that is still mapped at retired addresses.
   if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
@@ -103,7 +103,7 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     retired.clear();
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     for (const FreeHandle& free : handles) Restore(free.block);
     for (Block* block : retired) Retire(block, block->offset_units);
     records_.Shed();
@@ -138,7 +138,7 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     if (unmapped != Status::kSuccess) {
       tell(+1);
       {
-        const Joined joined(*this);
+        const auto joined = LockJoined();
         for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
       }
       CatchUpGrants();

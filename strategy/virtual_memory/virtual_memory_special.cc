@@ -71,7 +71,7 @@ Allocation* VirtualMemoryAllocator::AllocateHandle(const Request& request,
   Block* block = nullptr;
   bool has_records = false;
   do {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     has_records = records_.Has(kCuts);
     if (has_records) block = TakeWholeHandle(size);
   } while (!has_records && records_.Restock(lock_));
@@ -163,7 +163,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
   Block* block = nullptr;
   bool has_records = false;
   do {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     has_records = records_.Has(kCuts);
     if (has_records) {
       block = may_grow ? FindAndCarve(kChunks, size) : CarveAny(kChunks, size);
@@ -185,7 +185,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
     if (sizes[0] != size) sizes[1] = size;
     chunk->memory = TakeChunk(sizes, sizes[0], failure);
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     records_.TakeFrom(supply);
     block = chunk->memory != nullptr ? Publish(kChunks, chunk.release(), size)
                                      : CarveAny(kChunks, size);

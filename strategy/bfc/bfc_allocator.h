@@ -166,7 +166,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   template <class Visit>
   void ForEachIdle(const Visit& visit) const;
   // Removes the idle regions that `wants` accepts; linked by `next`, in address
-  // order. Joined.
+  // order. Hold LockJoined().
   template <class Wants>
   Chunk* DetachIdle(const Wants& wants) noexcept;
   // DetachIdle under the lock; lowers the next growth.

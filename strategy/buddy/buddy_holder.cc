@@ -67,7 +67,7 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   // Linked by Block::next, because the records of chunks are in no list.
   Block* detached = nullptr;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    while (Allocation* memory = pool->DetachAnyIdle()) {
+    while (Allocation* memory = pool->DetachIdle(/*bytes=*/0)) {
       memory->block()->next = detached;
       detached = memory->block();
     }

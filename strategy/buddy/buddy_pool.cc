@@ -214,6 +214,27 @@ void BuddyPool::TakeIn() noexcept {
   }
 }
 
+IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
+  const auto joined = LockJoined();
+  IdleInfo idle;
+  idle.bytes = idle.bytes_with_lent = idle_.bytes();
+  idle.system_bytes = idle_.system_bytes();
+  idle_.FillInSizes(fit_bytes, idle);
+  return idle;
+}
+
+Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
+  std::unique_ptr<BuddyChunk> chunk;  // destroyed without the lock
+  const auto joined = LockJoined();
+  chunk.reset(static_cast<BuddyChunk*>(idle_.Smallest(bytes)));
+  if (chunk == nullptr) return nullptr;
+  idle_.Remove(chunk.get());
+  OrderOf(chunk->first).Remove(chunk->first);
+  blocks_.RemoveChunk(chunk.get(), records_);
+  LimitCache();
+  return chunk->memory;
+}
+
 Stats BuddyPool::stats() const {
   const auto joined = LockJoined();
   Stats stats = stats_;

@@ -87,8 +87,6 @@ class BuddyPool {
   // Removes the smallest idle chunk of at least `bytes` from the pool; the
   // caller owns its memory. Null if there is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;
-  // Removes any idle chunk, without a search.
-  Allocation* DetachAnyIdle() noexcept;
 
   // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces.
   // Blocks in the list count as in use: call TakeIn first.
@@ -125,8 +123,6 @@ class BuddyPool {
   Block* Carve(Block* block, std::size_t size) noexcept;
   void Insert(Block* block) noexcept;
   void Publish(BuddyChunk* chunk, Preference preference) noexcept;
-  // Removes `chunk` from all lists. Null for null.
-  Chunk* Detach(Chunk* chunk) noexcept;
 
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;

@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
 #include "strata/allocation/hit/hit_path.h"
@@ -20,9 +19,9 @@
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
 #include "strata/strategy/cuda_malloc_async/driver_pool.h"
+#include "strata/strategy/pooling_strategy.h"
 
 namespace strata {
 
@@ -76,8 +75,7 @@ namespace strata {
 //   the free stream that stands for it.
 // Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the
 //   cache: hotpath.md §6.
-class CudaMallocAsyncAllocator final : public Allocator,
-                                       private ChunkHolder,
+class CudaMallocAsyncAllocator final : public PoolingStrategy,
                                        private HitPath,
                                        private ReclaimSource {
  public:
@@ -101,20 +99,15 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   void StreamDestroyed(Stream stream) noexcept override;
 
-  Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "cuda_malloc_async"; }
   std::uint32_t unserved_flags() const override {
     return kOneHandle | kLegacyIpc;
   }
-  Place place() const override { return pool_->place(); }
-  Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override { return kAlignmentBytes; }
   std::size_t natural_alignment() const override { return kAlignmentBytes; }
   // The reserved bytes are those of the place: see ChunkPool.
   Stats stats() const override;
   void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
-  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
   HitPath* hit_path() override { return keeps_ ? this : nullptr; }
 
   // Bytes of freed blocks in the cache.
@@ -172,8 +165,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Bytes in the cache.
   std::size_t IdleBytes() const noexcept;
 
-  Failure Refusal(Failure::Reason reason, const Request& request,
-                  const char* detail) noexcept;
   Allocation* Refuse(const Failure& why, Failure& failure) noexcept;
   // Allocates on the chain's stream, which has not ended.
   Allocation* AllocateOn(const Request& request, std::size_t size,
@@ -190,7 +181,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // another thread: its memory waits for that thread, or is freed after the
   // device.
   bool CanNameStream() const noexcept {
-    return stream_->retired() || stream_->device()->CanName(stream());
+    return chain_stream().retired() ||
+           chain_stream().device()->CanName(stream());
   }
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
   // Whether the chain's stream was destroyed without an announcement.
@@ -261,8 +253,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // a capture waits.
   void CloseCache() noexcept;
 
-  const std::shared_ptr<ChunkPool> pool_;
-  const std::shared_ptr<ChainStream> stream_;
   const std::shared_ptr<DriverPool> driver_;
   const std::shared_ptr<const CaptureGate> gate_;  // Null: no gate is known.
   const AsyncCachePolicy policy_;

@@ -108,7 +108,8 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
       driver_->is_deterministic()) {
     return nullptr;
   }
-  Allocation* const kept = pool_->loans().FetchKept({size, *stream_}, *this);
+  Allocation* const kept =
+      pool().loans().FetchKept({size, chain_stream()}, *this);
   if (kept == nullptr) return nullptr;
   Block* const block = kept->block();
   SetFlags(*block, kBlockLive);
@@ -137,7 +138,7 @@ Allocation* CudaMallocAsyncAllocator::Lend(
   }
   // Query the stream only now, to cover all work before the free of the block.
   // IsDone queries no stream while captures are announced.
-  const bool is_done = stream_->IsDone();
+  const bool is_done = chain_stream().IsDone();
   {
     const std::lock_guard<ChainLock> guard(lock_);
     if (!is_done && cache_.Give(kept)) return nullptr;

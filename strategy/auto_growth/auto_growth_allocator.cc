@@ -26,8 +26,8 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          const AutoGrowthPolicy& policy,
                                          bool is_complete)
     : PoolingStrategy(std::move(pool), std::move(stream)),
-      HitPath(policy.biased_lock(), policy.front_cache_max_block(),
-              policy.granule_bytes(), policy.front_cache_searches()),
+      HitPath(policy.biased_lock(), policy.front_cache().max_block_bytes(),
+              policy.granule_bytes(), policy.front_cache().searches()),
       policy_(policy) {
   if (is_complete) this->pool().AddHolder(*this);
 }

@@ -145,7 +145,8 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   }
   // Adapts the limit of the cache to the bytes of the chunks.
   void LimitCache() noexcept {
-    cache_.set_limit_bytes(policy_.FrontCacheLimit(blocks_.chunk_bytes()));
+    cache_.set_limit_bytes(
+        policy_.front_cache().LimitBytes(blocks_.chunk_bytes()));
   }
   // Searches the index, and flushes the cache if that is needed. Inline for the
   // search that finds a block at once; FindSlowly does the rest.

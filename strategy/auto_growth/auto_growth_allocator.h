@@ -262,11 +262,6 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // refuses all of them.
   Allocation* TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
                         std::size_t most_bytes, Failure& failure) noexcept;
-  // Frees the smallest idle chunk of at least `size`, then allocates a chunk of
-  // one of `sizes`; null if there is no such idle chunk.
-  Allocation* ReplaceIdle(std::size_t size,
-                          const AutoGrowthPolicy::Sizes& sizes,
-                          Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
   Block* Publish(Pool pool, Chunk* chunk, std::size_t size) noexcept;
   // Borrows memory for a new chunk from other streams. Null if there is none;

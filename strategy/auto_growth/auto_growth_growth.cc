@@ -71,7 +71,9 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
   Allocation* memory = TakeChunk(sizes, sizes[0], failure);
   if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
       policy_.replaces_idle()) {
-    memory = ReplaceIdle(size, sizes, failure);
+    // The smallest idle chunk that covers the request makes room.
+    const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
+    if (given != 0) memory = TakeChunk(sizes, given, failure);
   }
   if (memory == nullptr && is_first) {
     // The first growth failed: the next one is the first again.
@@ -107,13 +109,6 @@ Allocation* AutoGrowthAllocator::TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
     if (memory != nullptr || !failure.IsExhaustion()) return memory;
   }
   return nullptr;
-}
-
-Allocation* AutoGrowthAllocator::ReplaceIdle(
-    std::size_t size, const AutoGrowthPolicy::Sizes& sizes,
-    Failure& failure) noexcept {
-  const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
-  return given != 0 ? TakeChunk(sizes, given, failure) : nullptr;
 }
 
 }  // namespace strata

@@ -88,8 +88,10 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
     result = TakeAnywhere(request, size);
   }
   if (result == nullptr) {
+    const Stats known = stats();
     failure.requested_bytes = request.bytes;
-    Explain(failure);
+    failure.in_use_bytes = known.in_use_bytes;
+    failure.largest_free_bytes = known.largest_free_bytes;
   }
   return result;
 }
@@ -101,12 +103,6 @@ Allocation* BuddyStrategy::TakeAnywhere(const Request& request,
     if (Allocation* found = pool->TryCached(request, size)) return found;
   }
   return nullptr;
-}
-
-void BuddyStrategy::Explain(Failure& failure) const noexcept {
-  const Stats known = stats();
-  failure.in_use_bytes = known.in_use_bytes;
-  failure.largest_free_bytes = known.largest_free_bytes;
 }
 
 void BuddyStrategy::DoFree(Allocation* allocation) noexcept {

@@ -89,8 +89,6 @@ class BuddyStrategy : public PoolingStrategy {
   void GiveHuge(Block* block) noexcept;
   // The last resort: a fitting block of any pool.
   Allocation* TakeAnywhere(const Request& request, std::size_t size) noexcept;
-  // Adds the numbers of the pools to a refusal.
-  void Explain(Failure& failure) const noexcept;
   void TakeInAll() const noexcept;
 
   mutable BuddySource source_;

@@ -125,7 +125,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
               Failure& failure) noexcept;
   // R16 to R21. The result is from the new memory, or from any block that fits.
   Block* Extend(const BfcAsk& ask, Failure& failure) noexcept;
-  // Requests memory of the system, then less and less, down to `least` bytes.
+  // Requests less and less, down to `least` bytes.
   Allocation* TakeFromSystem(Request request, std::size_t least,
                              Failure& failure) noexcept;
   // R32, R33: true if idle regions were freed, so that another Extend may
@@ -147,11 +147,10 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
     return *options_.limit_flag != '\0' ? options_.limit_flag
                                         : pool().limit_flag();
   }
-  // Completes `failure` and records that a memory map is due.
+  // Completes `failure`, and records that a memory map is due.
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;
-  // Writes the memory map, if one is due.
-  void WriteMap() noexcept;
+  void WriteMap() noexcept;  // If one is due.
 
   // GiveBackRequest::Kind.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept;

@@ -79,8 +79,7 @@ class BuddyPool {
   // the next call that drains.
   void Give(Block* block) noexcept;
   void GiveLater(Block* block) noexcept;
-  // Drains the list of frees by other threads.
-  void TakeIn() noexcept;
+  void TakeIn() noexcept;  // Drains that list.
 
   // Chunks without a live block, as ChunkHolder::Idle.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept;
@@ -117,7 +116,6 @@ class BuddyPool {
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
   void JoinAll() noexcept { Join(cache_.TakeAll()); }
-  // Adapts the limit of the cache to the bytes of the chunks.
   void LimitCache() noexcept;
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;

@@ -156,13 +156,11 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   void StreamEnds(Stream stream) noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
 
-  // GiveBackRequest::Kind. Frees the cache so that the pool can be trimmed.
-  // Returns the bytes that were cached.
+  // Free the cache, so that DriverPool can return its memory. GiveBackAll
+  // returns the bytes that were cached.
   std::size_t GiveBackAll() noexcept;
-  // Frees the cached blocks, so that DriverPool can return their memory.
   std::size_t GiveBackDone() noexcept;
   void GiveUpIdle() noexcept;
-  // Bytes in the cache.
   std::size_t IdleBytes() const noexcept;
 
   Allocation* Refuse(const Failure& why, Failure& failure) noexcept;
@@ -185,7 +183,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
            chain_stream().device()->CanName(stream());
   }
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
-  // Whether the chain's stream was destroyed without an announcement.
+  // The chain's stream was destroyed without an announcement.
   bool IsLost() const noexcept;
   // Waits for the device, unless another thread did so since. False during a
   // capture.
@@ -205,7 +203,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // Marks of `stream`, which is about to end, become marks of a stand-in. With
   // `is_user`, the stand-in is made even without such marks.
   void Replace(const Stream& stream, bool is_user) noexcept;
-  // Records a block that the driver did not free; its marks are dropped.
+  // For a block that the driver did not free. Drops its marks.
   void Keep(Block* block) noexcept;
   // Frees the waiting blocks that may be freed now. `may_wait` as for TryFree.
   void FreeWaiting(bool may_wait = false) noexcept;
@@ -214,7 +212,6 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   static bool IsNamed(const Marks& marks, const Stream& stream);
   // Whether a mark names `stream`, or a free that may use it is in flight.
   bool IsKnown(const Stream& stream) noexcept;
-  // Returns the record of freed memory to the slab.
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
 
@@ -231,12 +228,10 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   bool LimitCache() noexcept;
   // Frees cached blocks above the limit, or of no further use.
   void Trim() noexcept;
-  // Empties the cache; linked by free_next.
-  Block* TakeAll() noexcept;
+  Block* TakeAll() noexcept;  // The whole cache, linked by free_next.
   // Takes a cached block that serves `bytes`, of which `requested` were asked
   // for; null if there is none. Hold lock_.
   Block* TakeKept(std::size_t bytes, std::size_t requested) noexcept;
-  // Counts the block as in use. Hold lock_.
   void Start(Block* block, std::size_t requested) noexcept {
     block->requested = requested;
     uses_.Count(*block);

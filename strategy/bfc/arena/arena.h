@@ -157,7 +157,6 @@ class BfcArena {
   }
   // Searches the index, and flushes the front cache if that is needed.
   Block* Search(const BfcAsk& ask) noexcept;
-  // Records that `block` is handed out.
   void CountTake(Block* block, const BfcAsk& ask) noexcept;
   Block* FindAndCarve(const BfcAsk& ask) noexcept;
   // Removes a large enough hole from its index; null if there is none.
@@ -165,7 +164,7 @@ class BfcArena {
   // Split a hole, already removed from its index, for the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
   Block* CarveHigh(Block* block, const BfcAsk& ask) noexcept;
-  // Allocates from the gap; null if it is too small.
+  // Null if the gap is too small.
   Block* TakeFromGap(const BfcAsk& ask) noexcept;
   // Whether no block of its own end lies between `block` and the middle (R68).
   static bool IsInnermost(const Block* block);
@@ -174,11 +173,10 @@ class BfcArena {
   Block* Split(Block* block, std::size_t low_bytes) noexcept;
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
-  // Adapts the limit of the cache to the bytes of the regions.
   void LimitCache() noexcept;
   // Coalesces two free neighbours that are in no index.
   void Join(Block* left, Block* right) noexcept;
-  // Prepares to coalesce into `left`: sets its stamp to the later of both.
+  // Sets the stamp of `left` to the later of both.
   void JoinStamps(Block* left, Block* right) noexcept;
   // Coalesces `block`, free and in no index, with its free neighbours.
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;

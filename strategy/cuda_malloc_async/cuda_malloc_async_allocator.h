@@ -27,44 +27,26 @@ namespace strata {
 
 // The driver's own stream-ordered pool. Requests and frees are driver calls in
 // the order of the chain's stream, except for sizes that recur.
+// docs/rules/cuda_malloc_async.md has each rule and its reason.
 //
 // Model: memory is allocated on the chain's stream.
-//   Marks: RecordStream marks an allocation with another stream. Without marks,
-//   it is freed on the chain's stream. With marks, it is freed on a free stream
-//   that the place has for that set of streams, after the work of all of them.
-//   Marks cost no wait on the host. The layer above handles marks of streams of
-//   other devices.
+//   Marks: memory that RecordStream marked is freed on a free stream, after the
+//   work of all streams that used it. Marks cost no wait on the host.
 //   Captures: memory used by a capturing stream is freed after the capture, and
 //   no capture begins during a free. Memory of a thread's own stream that
 //   another thread frees waits for the owner thread, or for the device.
-//   Pressure: before an allocation, a stream waits for the free streams if the
-//   bytes in use and the bytes freed but pending exceed a ratio of the device.
-//   The limit is checked on bytes in use before the driver is called; the
-//   driver enforces it on the bytes that an own pool reserves. Release and
-//   exhaustion trim the pool. Memory that the driver refuses to free is freed
-//   later, after a wait for the device.
-//   Cache: freed blocks without marks, of sizes that recur, stay in a
-//   FrontCache for the same stream. They stay claimed. They are freed in the
-//   stream before a request is refused or waits for pending bytes, when the
-//   place runs short, on Release, and when the stream ends. They are also freed
-//   when they exceed the share of held bytes that the policy allows. The
-//   reserved bytes of the driver are not used for that, because reading them
-//   takes a call.
-//   Growth: the growth of the driver is not visible either. So the cache is
-//   flushed before a request of kSystemStepBytes or more that the chain's idle
-//   memory may not serve. That idle memory is estimated as the peak of
-//   HeldBytes since memory was last released, minus the bytes held now.
-//   While a capture is announced, no request uses the cache, and a shortage of
-//   another stream does not free it. Memory that is freed or was allocated
-//   during a capture never enters the cache, because it may belong to a graph.
-//   Without a timeline, which knows of captures, there is no cache. kNoGrowth
-//   is served from the cache alone, because a driver's pool does not report its
-//   free memory.
+//   Pressure: a stream waits for the free streams before an allocation if bytes
+//   in use and pending exceed a ratio of the device. Release and exhaustion
+//   trim the pool. Memory that the driver refuses to free waits for the device.
+//   Cache: freed blocks without marks, of sizes that recur, stay claimed in a
+//   FrontCache for the same stream. They are freed before a request is refused
+//   or waits, before the driver may have to grow, when the place runs short, on
+//   Release, when the stream ends, and above the limit of the policy. Memory of
+//   a capture never enters the cache, and no request uses the cache while one
+//   is announced. kNoGrowth is served from the cache alone.
 //   Bins (AsyncCachePolicy): a request gets its bin, or its own size if the
-//   memory left does not hold the bin. The cache then stays filled while the
-//   driver grows. A request for a bin of kSystemStepBytes or more first takes a
-//   cached bin of another stream of the place, if that stream has no work left.
-//   Only then it calls the driver.
+//   memory left does not hold the bin. A request for a large bin first takes a
+//   cached one of another stream of the place that has no work left.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise
 //   one driver call per request and per free; a marked free costs an event and

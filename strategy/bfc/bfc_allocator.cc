@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
-// The whole limit in one region, if the pool cannot grow.
-constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
-  return {bytes, bytes};
-}
-
 // Whether the memory of the device bounds the memory of the place.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
@@ -65,19 +60,19 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
       arena_(options_) {
   const bool asks_device =
       chain_stream().device() != nullptr && IsOnDevice(place());
-  if (options_.memory_limit_bytes != 0) {
-    StartPlan(WholeLimit(options_.memory_limit_bytes),
-              /*is_all_there_is=*/false);
-  } else if (this->pool().limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan(WholeLimit(this->pool().limit_bytes()),
-              /*is_all_there_is=*/false);
+  const std::size_t limit = options_.memory_limit_bytes != 0
+                                ? options_.memory_limit_bytes
+                                : this->pool().limit_bytes();
+  if (options_.memory_limit_bytes != 0 ||
+      (limit != 0 && options_.limit_of == nullptr)) {
+    StartPlan({limit, limit}, /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
           "bfc_allow_growth=false needs bfc_memory_limit: " +
           ToString(place()) + " has no limit of its own");
     }
-    StartPlan(WholeLimit(kBfcMaxBytes), /*is_all_there_is=*/true);
+    StartPlan({kBfcMaxBytes, kBfcMaxBytes}, /*is_all_there_is=*/true);
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);

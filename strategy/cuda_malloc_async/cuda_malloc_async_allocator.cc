@@ -113,7 +113,8 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     ptr = AskDriver(size, why);
   }
   // Flush the cache first: its memory may be enough for the request.
-  if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
+  if (ptr == 0 && driver_->CanHold(size) &&
+      FlushCache(/*for_request=*/true) != 0) {
     ptr = AskDriver(size, why);
   }
   if (ptr == 0) {

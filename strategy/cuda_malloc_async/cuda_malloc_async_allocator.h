@@ -221,11 +221,9 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // Frees blocks that left the cache, in the stream; returns their bytes.
   std::size_t FreeCached(Block* cached) noexcept;
   // Frees the whole cache; returns its bytes. Does nothing while a capture is
-  // announced, because this stream may begin one.
-  std::size_t FlushCache() noexcept;
-  // FlushCache for a request on the stream: does nothing only while that stream
-  // is capturing.
-  std::size_t FlushForRequest() noexcept;
+  // announced, because this stream may begin one. `for_request`, for a request
+  // on the stream: does nothing only while that stream is capturing.
+  std::size_t FlushCache(bool for_request = false) noexcept;
   // FlushCache, and closes the cache for ever. Memory that would become part of
   // a capture waits.
   void CloseCache() noexcept;

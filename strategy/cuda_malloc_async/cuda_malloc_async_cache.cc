@@ -90,16 +90,11 @@ std::size_t CudaMallocAsyncAllocator::FreeCached(Block* cached) noexcept {
   return bytes;
 }
 
-std::size_t CudaMallocAsyncAllocator::FlushCache() noexcept {
+std::size_t CudaMallocAsyncAllocator::FlushCache(bool for_request) noexcept {
   if (IdleBytes() == 0) return 0;
   const CaptureGate::Calm calm(*gate_);
-  return calm ? FreeCached(TakeAll()) : 0;
-}
-
-std::size_t CudaMallocAsyncAllocator::FlushForRequest() noexcept {
-  if (IdleBytes() == 0) return 0;
-  const CaptureGate::Calm calm(*gate_);
-  return calm || !IsCapturing() ? FreeCached(TakeAll()) : 0;
+  const bool may_free = calm || (for_request && !IsCapturing());
+  return may_free ? FreeCached(TakeAll()) : 0;
 }
 
 Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
@@ -150,14 +145,12 @@ Allocation* CudaMallocAsyncAllocator::Lend(
 }
 
 void CudaMallocAsyncAllocator::CloseCache() noexcept {
-  Block* cached = nullptr;
   {
     const std::lock_guard<ChainLock> guard(lock_);
     is_closed_ = true;
     cache_.set_limit_bytes(0);
-    cached = cache_.TakeAll();
   }
-  FreeCached(cached);
+  FreeCached(TakeAll());
 }
 
 std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {

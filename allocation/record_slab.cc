@@ -82,10 +82,8 @@ Block* RecordSlab::Take() noexcept {
   return record;
 }
 
-void RecordSlab::Give(Block* record) noexcept { GiveMemory(record); }
-
-void RecordSlab::GiveMemory(void* memory) noexcept {
-  Block* const record = (new (memory) Allocation())->block();
+void RecordSlab::Give(Block* record) noexcept {
+  *record = Block();
   const std::lock_guard<SpinLock> guard(lock_);
   stock_.Push(record);
   --taken_;

@@ -66,12 +66,6 @@ class RecordSlab {
   // Blanks `record` and stores it.
   void Give(Block* record) noexcept;
 
-  // TakeMemory() returns the memory of a record, in which the caller may
-  // construct an object; null if the host is out of memory. GiveMemory()
-  // returns the memory after the object is destroyed.
-  void* TakeMemory() noexcept { return Take(); }
-  void GiveMemory(void* memory) noexcept;
-
   // Moves records into `list` until it holds `count`. Returns false if the host
   // is out of memory; `list` then keeps the records it received.
   bool Fill(RecordList& list, std::size_t count) noexcept;

@@ -23,16 +23,16 @@ namespace strata {
 //   visitor is called.
 class PoolingStrategy : public Allocator, protected ChunkHolder {
  public:
-  std::size_t Release() noexcept final {
+  std::size_t Release() noexcept override {
     return GiveBack({GiveBackRequest::Kind::kAll});
   }
   bool RecordStream(Allocation* /*allocation*/,
-                    Stream /*stream*/) noexcept final {
+                    Stream /*stream*/) noexcept override {
     return false;
   }
   void EraseStream(Allocation* /*allocation*/,
-                   Stream /*stream*/) noexcept final {}
-  void StreamDestroyed(Stream /*stream*/) noexcept final {}
+                   Stream /*stream*/) noexcept override {}
+  void StreamDestroyed(Stream /*stream*/) noexcept override {}
 
   Allocator* underlying() const final { return pool_.get(); }
   Place place() const final { return pool_->place(); }

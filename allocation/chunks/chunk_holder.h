@@ -65,11 +65,8 @@ struct GiveBackRequest {
     // Like kBestFit, but offer the chunk to the ChunkPool, for another stream.
     // No wait.
     kOffer,
-    // Release idle chunks of at least `least_bytes`, the largest first, until
-    // their sum is `bytes`. To the system, after a wait for the work.
-    kLargestFirst,
-    // Release idle memory to the system if its work has completed, until the
-    // sum is `bytes`. No wait.
+    // Release idle chunks of at least `least_bytes` to the system if their work
+    // has completed, until their sum is `bytes`. No wait.
     kDone,
     // Release all idle memory to the system, after a wait for the work. Idle
     // loans are returned to their lenders first.
@@ -153,10 +150,6 @@ class ChunkHolder {
   // that work may still use. After that it lends nothing. False: call again
   // later.
   virtual bool EndLending() noexcept { return true; }
-
- protected:
-  // Serves kLargestFirst with requests of kBestFit.
-  std::size_t GiveBackOneByOne(const GiveBackRequest& request) noexcept;
 
  private:
   friend class RetiredHolders;

@@ -94,7 +94,7 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
 
 Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
                                       Failure& failure) noexcept {
-  if (Allocation* chunk = market_.TakeOffered(request.bytes, user)) {
+  if (Allocation* chunk = market_.offered().TakeFor(request.bytes, user)) {
     return chunk;
   }
   return TryAllocate(request, failure);
@@ -187,13 +187,13 @@ std::vector<BlockInfo> ChunkPool::BlocksBeside(
   std::vector<BlockInfo> blocks;
   market_.AppendBlocks(listed, blocks);
   AppendUnreturned(blocks);
-  market_.AppendOffered(blocks);
+  market_.offered().AppendBlocks(blocks);
   return blocks;
 }
 
 Stats ChunkPool::stats() const {
   Stats stats = budget_.stats();
-  stats.idle_bytes += market_.offered_bytes();
+  stats.idle_bytes += market_.offered().Bytes();
   return stats;
 }
 

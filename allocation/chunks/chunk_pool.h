@@ -75,32 +75,6 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
     market_.Offer(chunk, last_user);
   }
 
-  // Accounts for memory that a strategy creates and maps itself instead of
-  // allocating chunks: see MemoryBudget.
-  bool ClaimPages(std::size_t bytes, Failure& failure) noexcept {
-    return budget_.ClaimPages(bytes, failure);
-  }
-  void UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
-    budget_.UnclaimPages(bytes, was_refused);
-  }
-  bool HasRoomNow(Device& device, std::size_t bytes) noexcept {
-    return budget_.HasRoomNow(device, bytes);
-  }
-  void HoldPages(std::size_t bytes, std::size_t handles) noexcept {
-    budget_.HoldPages(bytes, handles);
-  }
-  void ReturnPages(std::size_t bytes, FunctionRef<bool()> give) noexcept {
-    budget_.ReturnPages(bytes, give);
-  }
-  bool ClaimAddresses(std::size_t bytes, std::size_t most) noexcept {
-    return budget_.ClaimAddresses(bytes, most);
-  }
-  void UnclaimAddresses(std::size_t bytes) noexcept {
-    budget_.UnclaimAddresses(bytes);
-  }
-  std::size_t RoomBytes(Device* device) noexcept {
-    return budget_.RoomBytes(device);
-  }
   // Notifies the visitors of this pool and of the pool below that `bytes` at
   // `data` were mapped (+1), or are about to be unmapped (-1).
   void TellOfRange(void* data, std::size_t bytes, int count_change) noexcept;

@@ -30,12 +30,11 @@ void HolderList::Add(ChunkHolder& holder) {
   if (entries_->size() == entries_->capacity()) Renew();
   const auto known = by_holder_.emplace(&holder, entry).first;
   try {
-    if (uid != 0) by_stream_.emplace(uid, entry);
+    if (uid != 0) Link(entry, uid);
   } catch (...) {
     by_holder_.erase(known);
     throw;
   }
-  entry->number = ++added_;
   entries_->push_back(std::move(entry));  // within its capacity
   ++count_;
   if (holder.identity().has_ended) ++ended_count_;
@@ -43,21 +42,17 @@ void HolderList::Add(ChunkHolder& holder) {
 
 void HolderList::Remove(ChunkHolder& holder) noexcept {
   std::shared_ptr<Entry> entry;
-  const std::uint64_t uid = holder.identity().stream.uid;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = by_holder_.find(&holder);
     if (found == by_holder_.end()) return;
     entry = std::move(found->second);
     by_holder_.erase(found);
-    const auto [first, last] = by_stream_.equal_range(uid);
-    const auto in_stream = std::find_if(
-        first, last, [&](const auto& other) { return other.second == entry; });
-    if (in_stream != last) by_stream_.erase(in_stream);
-    for (const std::uint64_t heeded : entry->heeds) {
-      const auto heeding = heeding_.find(heeded);
-      heeding->second.erase(entry->number);
-      if (heeding->second.empty()) heeding_.erase(heeding);
+    for (const std::uint64_t uid : entry->streams) {
+      const auto [first, last] = by_stream_.equal_range(uid);
+      by_stream_.erase(std::find_if(first, last, [&](const auto& other) {
+        return other.second == entry;
+      }));
     }
     --count_;
     if (holder.identity().has_ended) --ended_count_;
@@ -112,19 +107,21 @@ void HolderList::TellOwnersOfEnd(Stream stream) noexcept {
   }
 }
 
+void HolderList::Link(const std::shared_ptr<Entry>& entry, std::uint64_t uid) {
+  const auto [linked, is_new] = entry->streams.insert(uid);
+  if (!is_new) return;
+  try {
+    by_stream_.emplace(uid, entry);
+  } catch (...) {
+    entry->streams.erase(linked);
+    throw;
+  }
+}
+
 void HolderList::HeedEnd(Stream stream, ChunkHolder& holder) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = by_holder_.find(&holder);
-  if (found == by_holder_.end()) return;
-  const std::shared_ptr<Entry>& entry = found->second;
-  const auto [heeded, is_new] = entry->heeds.insert(stream.uid);
-  if (!is_new) return;
-  try {
-    heeding_[stream.uid].emplace(entry->number, entry);
-  } catch (...) {
-    entry->heeds.erase(heeded);
-    throw;
-  }
+  if (found != by_holder_.end()) Link(found->second, stream.uid);
 }
 
 void HolderList::TellHeedersOfEnd(Stream stream) noexcept {
@@ -132,13 +129,14 @@ void HolderList::TellHeedersOfEnd(Stream stream) noexcept {
     std::shared_ptr<Entry> entry;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
-      const auto found = heeding_.find(stream.uid);
-      if (found == heeding_.end()) return;
-      const auto first = found->second.begin();
-      entry = std::move(first->second);
-      found->second.erase(first);
-      if (found->second.empty()) heeding_.erase(found);
-      entry->heeds.erase(stream.uid);
+      const auto [first, last] = by_stream_.equal_range(stream.uid);
+      const auto heeder = std::find_if(first, last, [&](const auto& other) {
+        return other.second->holder->identity().stream.uid != stream.uid;
+      });
+      if (heeder == last) return;
+      entry = std::move(heeder->second);
+      by_stream_.erase(heeder);
+      entry->streams.erase(stream.uid);
     }
     const CallGate::Pass pass(entry->gate);
     if (pass) entry->holder->StreamEnds(stream);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -28,10 +27,10 @@ class HolderList {
  public:
   struct Entry {
     ChunkHolder* holder = nullptr;
-    CallGate gate;             // closed after the holder is removed
-    std::uint64_t number = 0;  // increases with each holder added; constant
-    // Streams (uids) for TellHeedersOfEnd(); guarded by mutex_.
-    std::unordered_set<std::uint64_t> heeds;
+    CallGate gate;  // closed after the holder is removed
+    // Its keys in by_stream_: the stream of the holder, and streams for
+    // TellHeedersOfEnd(). Guarded by mutex_.
+    std::unordered_set<std::uint64_t> streams;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
@@ -97,6 +96,9 @@ class HolderList {
   // Replaces the list by one without removed holders and with more capacity.
   // Needs mutex_. Errors: std::bad_alloc.
   void Renew();
+  // Makes by_stream_ find `entry` by `uid`. Needs mutex_. Errors:
+  // std::bad_alloc.
+  void Link(const std::shared_ptr<Entry>& entry, std::uint64_t uid);
 
   mutable std::mutex mutex_;
   // Appended to within its capacity, or replaced: a Round reads the elements
@@ -104,13 +106,9 @@ class HolderList {
   // the maps.
   std::shared_ptr<Entries> entries_;
   std::unordered_map<const ChunkHolder*, std::shared_ptr<Entry>> by_holder_;
-  // Key: uid of the stream of the holder.
+  // Key: uid of a stream. Value: the holders of that stream, and those that
+  // heed its end.
   std::unordered_multimap<std::uint64_t, std::shared_ptr<Entry>> by_stream_;
-  // Key: uid of a stream. Value: holders that heed its end, by number.
-  std::unordered_map<std::uint64_t,
-                     std::map<std::uint64_t, std::shared_ptr<Entry>>>
-      heeding_;
-  std::uint64_t added_ = 0;  // holders so far; guarded by mutex_
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> ended_count_{0};
   // Index of the first holder of a round of kSome; wraps.

@@ -100,17 +100,14 @@ std::size_t IdleMarket::GiveBackAll(std::size_t bytes) noexcept {
   return given != 0 ? given : returned;
 }
 
-std::size_t IdleMarket::GiveBackEnded() noexcept {
-  std::size_t given = 0;
-  if (!holders_.has_ended()) return given;
-  holders_.ForEach([&](ChunkHolder& holder) {
-    if (holder.identity().has_ended) given += holder.GiveBack({Kind::kAll});
-  });
-  return given;
-}
-
 std::size_t IdleMarket::Release() noexcept {
-  const std::size_t given = GiveBackEnded() + GiveOffered(/*all=*/false);
+  std::size_t given = 0;
+  if (holders_.has_ended()) {
+    holders_.ForEach([&](ChunkHolder& holder) {
+      if (holder.identity().has_ended) given += holder.GiveBack({Kind::kAll});
+    });
+  }
+  given += GiveOffered(/*all=*/false);
   return given + sink_.ReleaseBelow();
 }
 
@@ -234,7 +231,7 @@ std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
       const CallGate::Pass pass(found.of_largest->gate);
       if (pass && found.IsDone(*found.of_largest)) {
         got = found.of_largest->holder->GiveBack(
-            {Kind::kLargestFirst, bytes - given, found.others});
+            {Kind::kDone, bytes - given, found.others});
       }
     }
     given += got;

@@ -51,11 +51,8 @@ class IdleMarket {
   // Takes over a chunk that work submitted to `last_user` may still use. It is
   // not reused until that work is proven complete.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
-  // Returns an offered chunk of at least `bytes` and at most twice that, for
-  // work that `user` submits from now on; null if there is none.
-  Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept {
-    return offered_.TakeFor(bytes, user);
-  }
+  OfferedChunks& offered() { return offered_; }
+  const OfferedChunks& offered() const { return offered_; }
   // Makes a holder of another stream offer its smallest idle chunk of at least
   // `bytes` and at most twice that. Returns the bytes of the chunk.
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
@@ -91,16 +88,11 @@ class IdleMarket {
   // True if all claimed bytes are in idle chunks. False if ranges change
   // meanwhile.
   bool IsUnused() const noexcept;
-  std::size_t offered_bytes() const noexcept { return offered_.Bytes(); }
   // Appends the blocks of holders, except those of layers in `listed`.
-  // AppendOffered() appends the offered chunks.
   //
   // Errors: std::bad_alloc.
   void AppendBlocks(const std::set<const Allocator*>& listed,
                     std::vector<BlockInfo>& blocks) const;
-  void AppendOffered(std::vector<BlockInfo>& blocks) const {
-    offered_.AppendBlocks(blocks);
-  }
 
  private:
   // Idle bytes of the holders with finished streams in a round, and the holder
@@ -128,8 +120,6 @@ class IdleMarket {
   static std::size_t GiveLargest(Found found, const HolderList::Round& round,
                                  std::size_t bytes) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
-  // Releases the idle memory of holders that have ended.
-  std::size_t GiveBackEnded() noexcept;
 
   Sink& sink_;
   MemoryBudget& budget_;

@@ -1,9 +1,7 @@
 #include "strata/allocation/chunks/offered_chunks.h"
 
-#include <iterator>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/base/list_under_lock.h"
@@ -37,25 +35,10 @@ bool OfferedChunk::IsLastUseOver() const {
 }
 
 bool OfferedChunks::Add(const OfferedChunk& offered) noexcept {
-  std::vector<OfferedChunk> larger;  // made and destroyed without the lock
   try {
-    while (true) {
-      std::size_t places = 0;
-      {
-        const std::lock_guard<SpinLock> guard(lock_);
-        places = chunks_.size() + taken_out_;
-        if (places >= chunks_.capacity() && places < larger.capacity()) {
-          larger.assign(std::make_move_iterator(chunks_.begin()),
-                        std::make_move_iterator(chunks_.end()));
-          chunks_.swap(larger);
-        }
-        if (places < chunks_.capacity()) {
-          chunks_.push_back(offered);
-          return true;
-        }
-      }
-      larger.reserve(2 * places + 1);
-    }
+    List one{offered};
+    Append(one);
+    return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -67,28 +50,24 @@ Allocation* OfferedChunks::TakeFor(std::size_t bytes,
   if (user.timeline() != nullptr && !user.timeline()->MayTouch()) {
     return nullptr;
   }
-  const OfferedChunk best = TakeOut(bytes);
-  if (best.chunk == nullptr) return nullptr;
-  if (!best.OrderBefore(user)) {
-    // The order is not proven: the chunk stays offered.
-    PutBack(best);
-    return nullptr;
-  }
-  GiveUpPlace();
-  return best.chunk;
+  List best = TakeOut(bytes);
+  if (best.empty()) return nullptr;
+  if (best.front().OrderBefore(user)) return best.front().chunk;
+  // The order is not proven: the chunk stays offered.
+  Append(best);
+  return nullptr;
 }
 
 std::size_t OfferedChunks::GiveDone(std::size_t bytes, Give give) noexcept {
   std::size_t given = 0;
   for (std::size_t count = size(); count != 0 && given < bytes; --count) {
-    const OfferedChunk offered = TakeOldestOut();
-    if (offered.chunk == nullptr) break;
-    if (!offered.IsLastUseOver()) {
-      PutBack(offered);
-      continue;
+    List oldest = TakeOldestOut();
+    if (oldest.empty()) break;
+    if (oldest.front().IsLastUseOver()) {
+      given += give(oldest.front(), /*is_over=*/true);
+    } else {
+      Append(oldest);
     }
-    GiveUpPlace();
-    given += give(offered, /*is_over=*/true);
   }
   return given;
 }
@@ -97,16 +76,15 @@ std::size_t OfferedChunks::GiveAll(bool all, Give give,
                                    bool& has_given) noexcept {
   std::size_t given = 0;
   for (std::size_t count = size(); count != 0; --count) {
-    const OfferedChunk offered = TakeOldestOut();
-    if (offered.chunk == nullptr) break;
-    const bool is_over = offered.AwaitLastUse();
-    if (!is_over && !all) {
-      PutBack(offered);
-      continue;
+    List oldest = TakeOldestOut();
+    if (oldest.empty()) break;
+    const bool is_over = oldest.front().AwaitLastUse();
+    if (is_over || all) {
+      has_given = true;
+      given += give(oldest.front(), is_over);
+    } else {
+      Append(oldest);
     }
-    GiveUpPlace();
-    has_given = true;
-    given += give(offered, is_over);
   }
   return given;
 }
@@ -138,16 +116,8 @@ std::size_t OfferedChunks::size() const noexcept {
   return chunks_.size();
 }
 
-OfferedChunk OfferedChunks::TakeOutLocked(
-    std::vector<OfferedChunk>::iterator found) noexcept {
-  if (found == chunks_.end()) return OfferedChunk();
-  OfferedChunk offered = std::move(*found);
-  chunks_.erase(found);
-  ++taken_out_;
-  return offered;
-}
-
-OfferedChunk OfferedChunks::TakeOut(std::size_t bytes) noexcept {
+OfferedChunks::List OfferedChunks::TakeOut(std::size_t bytes) noexcept {
+  List best;
   const std::lock_guard<SpinLock> guard(lock_);
   auto found = chunks_.end();
   for (auto i = chunks_.begin(); i != chunks_.end(); ++i) {
@@ -155,23 +125,20 @@ OfferedChunk OfferedChunks::TakeOut(std::size_t bytes) noexcept {
     if (size < bytes || size - bytes > bytes) continue;
     if (found == chunks_.end() || size < found->chunk->size()) found = i;
   }
-  return TakeOutLocked(found);
+  if (found != chunks_.end()) best.splice(best.end(), chunks_, found);
+  return best;
 }
 
-OfferedChunk OfferedChunks::TakeOldestOut() noexcept {
+OfferedChunks::List OfferedChunks::TakeOldestOut() noexcept {
+  List oldest;
   const std::lock_guard<SpinLock> guard(lock_);
-  return TakeOutLocked(chunks_.begin());
+  if (!chunks_.empty()) oldest.splice(oldest.end(), chunks_, chunks_.begin());
+  return oldest;
 }
 
-void OfferedChunks::PutBack(const OfferedChunk& offered) noexcept {
+void OfferedChunks::Append(List& one) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  --taken_out_;
-  chunks_.push_back(offered);  // its place was reserved
-}
-
-void OfferedChunks::GiveUpPlace() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
-  --taken_out_;
+  chunks_.splice(chunks_.end(), one);
 }
 
 }  // namespace strata

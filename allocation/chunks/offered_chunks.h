@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -35,14 +36,14 @@ struct OfferedChunk {
 
 // The chunks that are available for the next growth of any stream of a place.
 //
-// Model: a chunk under consideration is taken out of the list, but its place
-//   stays reserved. So it can return without host memory.
+// Model: a chunk under consideration leaves the list, and returns to it without
+//   host memory: nodes of the list move.
 // Units: bytes.
-// Threads: any thread. No lock is held during a call of the device or of a
-//   function argument.
+// Threads: any thread. No lock is held during a call of the device, of the heap
+//   or of a function argument.
 class OfferedChunks {
  public:
-  // Adds a chunk. Returns false if the host has no memory for a longer list.
+  // Adds a chunk. Returns false if the host has no memory for it.
   bool Add(const OfferedChunk& offered) noexcept;
   // Returns the smallest chunk of at least `bytes` and at most twice that, if
   // `user` can be ordered after its last use; else null.
@@ -65,19 +66,16 @@ class OfferedChunks {
   void AppendBlocks(std::vector<BlockInfo>& blocks) const;
 
  private:
+  using List = std::list<OfferedChunk>;
+
   std::size_t size() const noexcept;
-  // Take a chunk out and reserve its place until PutBack() or GiveUpPlace().
-  // The result has no chunk if there is none.
-  OfferedChunk TakeOut(std::size_t bytes) noexcept;
-  OfferedChunk TakeOldestOut() noexcept;
-  OfferedChunk TakeOutLocked(
-      std::vector<OfferedChunk>::iterator found) noexcept;
-  void PutBack(const OfferedChunk& offered) noexcept;
-  void GiveUpPlace() noexcept;
+  // Return a list of the one chunk that left, or an empty list.
+  List TakeOut(std::size_t bytes) noexcept;
+  List TakeOldestOut() noexcept;
+  void Append(List& one) noexcept;
 
   mutable SpinLock lock_;
-  std::vector<OfferedChunk> chunks_;  // oldest first; guarded by lock_
-  std::size_t taken_out_ = 0;  // chunks that may be put back; guarded by lock_
+  List chunks_;  // oldest first; guarded by lock_
 };
 
 }  // namespace strata

@@ -60,50 +60,29 @@ void AllocationLog::RecordStep(const char* handle) noexcept {
   End();
 }
 
-std::uint64_t AllocationLog::RecordTensorAllocation(
-    const Allocation& allocation, const Allocator& allocator, const char* dtype,
-    const char* shape) noexcept {
+std::uint64_t AllocationLog::Allocated(const char* event,
+                                       const Allocation& allocation,
+                                       const Allocator& allocator,
+                                       const char* dtype,
+                                       const char* shape) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
-  Begin("tensor_allocation");
+  Begin(event);
   Memory(allocation, allocator, ++last_id_);
   Number("bytes", allocation.size());
   Number("requested_bytes", allocation.requested_bytes());
-  Text("dtype", dtype);
-  Text("shape", shape);
+  if (dtype != nullptr) Text("dtype", dtype);
+  if (shape != nullptr) Text("shape", shape);
   End();
   return last_id_;
 }
 
-std::uint64_t AllocationLog::RecordRawAllocation(
-    const Allocation& allocation, const Allocator& allocator) noexcept {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  Begin("raw_allocation");
-  Memory(allocation, allocator, ++last_id_);
-  Number("bytes", allocation.size());
-  Number("requested_bytes", allocation.requested_bytes());
-  End();
-  return last_id_;
-}
-
-void AllocationLog::Deallocation(const char* event, std::uint64_t allocation_id,
-                                 const Allocation& allocation,
-                                 const Allocator& allocator) noexcept {
+void AllocationLog::Deallocated(const char* event, std::uint64_t allocation_id,
+                                const Allocation& allocation,
+                                const Allocator& allocator) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   Begin(event);
   Memory(allocation, allocator, allocation_id);
   End();
-}
-
-void AllocationLog::RecordTensorDeallocation(
-    std::uint64_t allocation_id, const Allocation& allocation,
-    const Allocator& allocator) noexcept {
-  Deallocation("tensor_deallocation", allocation_id, allocation, allocator);
-}
-
-void AllocationLog::RecordRawDeallocation(std::uint64_t allocation_id,
-                                          const Allocation& allocation,
-                                          const Allocator& allocator) noexcept {
-  Deallocation("raw_deallocation", allocation_id, allocation, allocator);
 }
 
 }  // namespace strata

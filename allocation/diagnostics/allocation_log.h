@@ -44,15 +44,23 @@ class AllocationLog {
   std::uint64_t RecordTensorAllocation(const Allocation& allocation,
                                        const Allocator& allocator,
                                        const char* dtype,
-                                       const char* shape) noexcept;
+                                       const char* shape) noexcept {
+    return Allocated("tensor_allocation", allocation, allocator, dtype, shape);
+  }
   std::uint64_t RecordRawAllocation(const Allocation& allocation,
-                                    const Allocator& allocator) noexcept;
+                                    const Allocator& allocator) noexcept {
+    return Allocated("raw_allocation", allocation, allocator, nullptr, nullptr);
+  }
   void RecordTensorDeallocation(std::uint64_t allocation_id,
                                 const Allocation& allocation,
-                                const Allocator& allocator) noexcept;
+                                const Allocator& allocator) noexcept {
+    Deallocated("tensor_deallocation", allocation_id, allocation, allocator);
+  }
   void RecordRawDeallocation(std::uint64_t allocation_id,
                              const Allocation& allocation,
-                             const Allocator& allocator) noexcept;
+                             const Allocator& allocator) noexcept {
+    Deallocated("raw_deallocation", allocation_id, allocation, allocator);
+  }
 
  private:
   // The functions below need mutex_.
@@ -63,9 +71,13 @@ class AllocationLog {
   void Memory(const Allocation& allocation, const Allocator& allocator,
               std::uint64_t allocation_id);
 
-  void Deallocation(const char* event, std::uint64_t allocation_id,
-                    const Allocation& allocation,
-                    const Allocator& allocator) noexcept;
+  // `dtype` and `shape` may be null.
+  std::uint64_t Allocated(const char* event, const Allocation& allocation,
+                          const Allocator& allocator, const char* dtype,
+                          const char* shape) noexcept;
+  void Deallocated(const char* event, std::uint64_t allocation_id,
+                   const Allocation& allocation,
+                   const Allocator& allocator) noexcept;
 
   std::mutex mutex_;
   RecordingFile file_;         // guarded by mutex_

@@ -3,13 +3,24 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 namespace strata {
 namespace {
 
 thread_local const ScopedAnnotation* innermost = nullptr;
 thread_local std::int64_t current_step = -1;
+
+// Appends `frame` and the frames around it, outermost first.
+void AppendFrames(const ScopedAnnotation* frame, std::string& text) {
+  if (frame == nullptr) return;
+  AppendFrames(frame->outer(), text);
+  if (!text.empty()) text += " / ";
+  text += frame->name();
+  if (frame->detail() == nullptr) return;
+  text += '{';
+  text += frame->detail();
+  text += '}';
+}
 
 // Writes text from the end of a buffer towards its start.
 class BackwardText {
@@ -52,21 +63,8 @@ const char* AnnotationOp() noexcept {
 }
 
 std::string CurrentAnnotation() {
-  std::vector<const ScopedAnnotation*> frames;
-  for (const auto* frame = innermost; frame != nullptr;
-       frame = frame->outer()) {
-    frames.push_back(frame);
-  }
   std::string text;
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    if (!text.empty()) text += " / ";
-    text += (*frame)->name();
-    if ((*frame)->detail() != nullptr) {
-      text += '{';
-      text += (*frame)->detail();
-      text += '}';
-    }
-  }
+  AppendFrames(innermost, text);
   return text;
 }
 

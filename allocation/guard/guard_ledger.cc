@@ -31,40 +31,20 @@ std::string GuardNote::ToString() const {
   return frames.empty() ? number : number + ": " + frames;
 }
 
-GuardLedger::~GuardLedger() {
-  while (Page* page = pages_) {
-    pages_ = page->next;
-    delete page;
-  }
-}
-
-bool GuardLedger::AddPage() noexcept {
-  auto* page = new (std::nothrow) Page();
-  if (page == nullptr) return false;
-  const std::lock_guard<SpinLock> guard(lock_);
-  page->next = pages_;
-  pages_ = page;
-  for (GuardRecord& record : page->records) {
-    record.next = spare_;
-    spare_ = &record;
-  }
-  return true;
-}
-
 GuardRecord* GuardLedger::Take() noexcept {
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) return nullptr;
-  do {
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (GuardRecord* record = spare_) {
-      spare_ = record->next;
-      record->next = nullptr;
-      record->block = block;
-      return record;
-    }
-  } while (AddPage());
-  RecordSlab::Instance().Give(block);
-  return nullptr;
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (spare_ == nullptr) spare_ = &records_.emplace_back();
+    GuardRecord* const record = std::exchange(spare_, spare_->next);
+    record->next = nullptr;
+    record->block = block;
+    return record;
+  } catch (const std::bad_alloc&) {
+    RecordSlab::Instance().Give(block);
+    return nullptr;
+  }
 }
 
 void GuardLedger::Give(GuardRecord* record) noexcept {
@@ -74,13 +54,13 @@ void GuardLedger::Give(GuardRecord* record) noexcept {
   record->marks.clear();  // the capacity is kept
   record->state = GuardRecord::State::kLive;
   record->zoned = record->ordered = record->poisoned = false;
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   record->next = spare_;
   spare_ = record;
 }
 
 void GuardLedger::AddLive(GuardRecord* record) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   record->of_graph = false;
   record->newer = nullptr;
   record->older = newest_;
@@ -95,12 +75,12 @@ void GuardLedger::AddLive(GuardRecord* record) noexcept {
 }
 
 void GuardLedger::CountFailure() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   ++stats_.failures;
 }
 
 bool GuardLedger::BeginFree(GuardRecord& record) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (record.state != GuardRecord::State::kLive) return false;
   record.state = GuardRecord::State::kFreeing;
   record.freed.Write();
@@ -111,7 +91,7 @@ bool GuardLedger::BeginFree(GuardRecord& record) noexcept {
 }
 
 void GuardLedger::Quarantine(GuardRecord& record) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   record.state = GuardRecord::State::kQuarantined;
   record.next = nullptr;
   (last_freed_ != nullptr ? last_freed_->next : first_freed_) = &record;
@@ -120,7 +100,7 @@ void GuardLedger::Quarantine(GuardRecord& record) noexcept {
 }
 
 void GuardLedger::BeginDrop(GuardRecord& record) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   record.state = GuardRecord::State::kDropped;
   ++record.pins;
 }
@@ -128,7 +108,7 @@ void GuardLedger::BeginDrop(GuardRecord& record) noexcept {
 void GuardLedger::EndDrop(GuardRecord& record) noexcept {
   bool is_over = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<std::mutex> guard(mutex_);
     is_over = Unpin(record);
   }
   if (is_over) Give(&record);
@@ -149,7 +129,7 @@ void GuardLedger::Unlink(GuardRecord& record) noexcept {
 }
 
 GuardRecord* GuardLedger::TakeOldest(std::size_t keep_bytes) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (quarantine_bytes_ <= keep_bytes) return nullptr;
   GuardRecord* before = nullptr;
   GuardRecord* record = first_freed_;
@@ -165,49 +145,32 @@ GuardRecord* GuardLedger::TakeOldest(std::size_t keep_bytes) noexcept {
 }
 
 std::size_t GuardLedger::quarantine_bytes() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   return quarantine_bytes_;
 }
 
 void GuardLedger::NoteGraph(GuardRecord& record) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (record.state == GuardRecord::State::kLive) record.of_graph = true;
 }
 
 bool GuardLedger::IsOfGraph(const GuardRecord& record) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   return record.of_graph;
 }
 
 bool GuardLedger::AddMark(GuardRecord& record, Stream stream) {
-  std::vector<Stream> larger;
-  for (;;) {
-    std::size_t room = 0;
-    {
-      const std::lock_guard<SpinLock> guard(lock_);
-      std::vector<Stream>& marks = record.marks;
-      if (record.state != GuardRecord::State::kLive) return false;
-      if (std::find(marks.begin(), marks.end(), stream) != marks.end()) {
-        return true;
-      }
-      if (marks.size() == marks.capacity() &&
-          larger.capacity() > marks.size()) {
-        larger.assign(marks.begin(), marks.end());
-        marks.swap(larger);
-      }
-      if (marks.size() < marks.capacity()) {
-        marks.push_back(stream);
-        return true;
-      }
-      room = 2 * marks.size() + 2;
-    }
-    // Outside the lock: no heap call under a lock.
-    larger.reserve(room);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (record.state != GuardRecord::State::kLive) return false;
+  std::vector<Stream>& marks = record.marks;
+  if (std::find(marks.begin(), marks.end(), stream) == marks.end()) {
+    marks.push_back(stream);
   }
+  return true;
 }
 
 void GuardLedger::RemoveMark(GuardRecord& record, Stream stream) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (record.state != GuardRecord::State::kLive) return;
   std::vector<Stream>& marks = record.marks;
   marks.erase(std::remove(marks.begin(), marks.end(), stream), marks.end());
@@ -215,14 +178,14 @@ void GuardLedger::RemoveMark(GuardRecord& record, Stream stream) noexcept {
 
 bool GuardLedger::MarkAt(const GuardRecord& record, std::size_t index,
                          Stream* stream) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (index >= record.marks.size()) return false;
   *stream = record.marks[index];
   return true;
 }
 
 bool GuardLedger::AnyMark(Stream stream) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   for (const GuardRecord* record = newest_; record != nullptr;
        record = record->older) {
     if (record->state == GuardRecord::State::kLive &&
@@ -235,7 +198,7 @@ bool GuardLedger::AnyMark(Stream stream) const noexcept {
 }
 
 void GuardLedger::RemoveMarks(Stream stream) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   for (GuardRecord* record = newest_; record != nullptr;
        record = record->older) {
     if (record->state != GuardRecord::State::kLive) continue;
@@ -245,7 +208,7 @@ void GuardLedger::RemoveMarks(Stream stream) noexcept {
 }
 
 GuardRecord* GuardLedger::PinNewest() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   if (newest_ != nullptr) ++newest_->pins;
   return newest_;
 }
@@ -254,7 +217,7 @@ GuardRecord* GuardLedger::PinOlder(GuardRecord* pinned) noexcept {
   GuardRecord* older = nullptr;
   bool is_over = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<std::mutex> guard(mutex_);
     older = pinned->older;
     if (older != nullptr) ++older->pins;
     is_over = Unpin(*pinned);
@@ -265,17 +228,17 @@ GuardRecord* GuardLedger::PinOlder(GuardRecord* pinned) noexcept {
 
 GuardRecord::State GuardLedger::StateOf(
     const GuardRecord& record) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   return record.state;
 }
 
 Stats GuardLedger::stats() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   return stats_;
 }
 
 void GuardLedger::ResetPeak() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   stats_.peak_in_use_bytes = stats_.in_use_bytes;
 }
 

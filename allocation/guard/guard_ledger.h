@@ -4,12 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/stats.h"
-#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -64,14 +65,12 @@ static_assert(sizeof(GuardRecord) - 2 * sizeof(GuardNote) <= 128);
 // Model: a block is live, then being freed, then in quarantine until
 //   TakeOldest(), or dropped. TakeOldest() skips pinned blocks.
 // Threads: any thread.
-// Cost: one short lock per call. Records come from pages that are never freed.
-//   Only Take() and AddMark() may call the heap.
+// Cost: one short lock per call. Only Take() and AddMark() may call the heap.
 class GuardLedger {
  public:
   GuardLedger() = default;
   GuardLedger(const GuardLedger&) = delete;
   GuardLedger& operator=(const GuardLedger&) = delete;
-  ~GuardLedger();
 
   // Returns a record with a Block of its own; null if the host is out of
   // memory.
@@ -122,20 +121,14 @@ class GuardLedger {
   void ResetPeak() noexcept;
 
  private:
-  static constexpr std::size_t kRecordsPerPage = 32;
-  struct Page {
-    std::array<GuardRecord, kRecordsPerPage> records;
-    Page* next = nullptr;
-  };
-
-  bool AddPage() noexcept;
-  // Need lock_. Unpin() returns true if the caller must return the record with
+  // Need mutex_. Unpin() returns true if the caller must return the record with
   // Give().
   void Unlink(GuardRecord& record) noexcept;
   bool Unpin(GuardRecord& record) noexcept;
 
-  mutable SpinLock lock_;
-  Page* pages_ = nullptr;          // guarded by lock_, as are the members below
+  mutable std::mutex mutex_;
+  // All records; guarded by mutex_, as are the members below.
+  std::deque<GuardRecord> records_;
   GuardRecord* spare_ = nullptr;   // linked by `next`
   GuardRecord* newest_ = nullptr;  // of all blocks
   GuardRecord* first_freed_ = nullptr;

@@ -14,35 +14,30 @@
 namespace strata {
 namespace {
 
-// A climb of this thread. A source must not start a climb on the Reclaimer that
-// is running it: such climbs would never end.
-struct Climbing {
-  explicit Climbing(const Reclaimer* on);
-  Climbing(const Climbing&) = delete;
-  Climbing& operator=(const Climbing&) = delete;
-  ~Climbing();
-
-  static bool IsOn(const Reclaimer* reclaimer);
-
-  const Reclaimer* const reclaimer;
-  const Climbing* const outer;
-};
-
-thread_local constinit const Climbing* t_climbing = nullptr;
-
-Climbing::Climbing(const Reclaimer* on) : reclaimer(on), outer(t_climbing) {
-  t_climbing = this;
-}
-
-Climbing::~Climbing() { t_climbing = outer; }
-
-bool Climbing::IsOn(const Reclaimer* reclaimer) {
-  const Climbing* climb = t_climbing;
-  while (climb != nullptr && climb->reclaimer != reclaimer) {
-    climb = climb->outer;
+// A call of this thread that concerns `of`, linked to the calls around it.
+template <class Object>
+class CallOn {
+ public:
+  explicit CallOn(const Object& of) : of_(of), outer_(innermost_) {
+    innermost_ = this;
   }
-  return climb != nullptr;
-}
+  CallOn(const CallOn&) = delete;
+  CallOn& operator=(const CallOn&) = delete;
+  ~CallOn() { innermost_ = outer_; }
+
+  // True if this thread is inside a call that concerns `of`.
+  static bool IsInside(const Object& of) {
+    const CallOn* call = innermost_;
+    while (call != nullptr && &call->of_ != &of) call = call->outer_;
+    return call != nullptr;
+  }
+
+ private:
+  inline static thread_local constinit const CallOn* innermost_ = nullptr;
+
+  const Object& of_;
+  const CallOn* const outer_;
+};
 
 // The steps of our own layers. They run again after callbacks, because memory
 // that a callback freed may be idle in the chain of another stream.
@@ -97,33 +92,6 @@ std::size_t RoomOf(const Failure& failure) {
 
 }  // namespace
 
-// A call of a source by this thread, linked to the calls around it.
-class Reclaimer::Registration::Calling {
- public:
-  explicit Calling(const Entry& entry) : entry_(entry), outer_(innermost_) {
-    innermost_ = this;
-  }
-  Calling(const Calling&) = delete;
-  Calling& operator=(const Calling&) = delete;
-  ~Calling() { innermost_ = outer_; }
-
-  // True if this thread is inside a call of the source of `entry`.
-  static bool IsInside(const Entry& entry) {
-    const Calling* call = innermost_;
-    while (call != nullptr && &call->entry_ != &entry) call = call->outer_;
-    return call != nullptr;
-  }
-
- private:
-  static thread_local constinit const Calling* innermost_;
-
-  const Entry& entry_;
-  const Calling* const outer_;
-};
-
-thread_local constinit const Reclaimer::Registration::Calling*
-    Reclaimer::Registration::Calling::innermost_ = nullptr;
-
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
   ReclaimStep step;
@@ -132,12 +100,12 @@ struct Reclaimer::Registration::Entry {
 
   std::size_t Available(bool of_limit) {
     const CallGate::Pass pass(gate);
-    const Calling calling(*this);
+    const CallOn<Entry> call(*this);
     return pass ? source->ReclaimableBytes(of_limit) : 0;
   }
   std::size_t Reclaim(Stream stream, std::size_t bytes) {
     const CallGate::Pass pass(gate);
-    const Calling calling(*this);
+    const CallOn<Entry> call(*this);
     return pass ? source->Reclaim(stream, bytes) : 0;
   }
 };
@@ -161,7 +129,7 @@ void Reclaimer::Registration::Reset() noexcept {
     reclaimer_->entries_[static_cast<std::size_t>(entry_->step)].erase(
         entry_->order);
   }
-  if (Calling::IsInside(*entry_)) {
+  if (CallOn<Entry>::IsInside(*entry_)) {
     entry_->gate.Shut();
   } else {
     entry_->gate.Close();
@@ -236,30 +204,20 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
              : idle != 0;
 }
 
-class Reclaimer::Giving {
- public:
-  explicit Giving(Reclaimer& reclaimer) : reclaimer_(reclaimer) {
-    ++reclaimer_.giving_;
-  }
-  Giving(const Giving&) = delete;
-  Giving& operator=(const Giving&) = delete;
-  ~Giving() { --reclaimer_.giving_; }
-
- private:
-  Reclaimer& reclaimer_;
-};
-
 std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
                                std::size_t bytes) {
+  const auto sources = Sources(step);
+  const bool gives_to_system =
+      GivesToSystem(step) || step == ReclaimStep::kAskOthers;
+  if (gives_to_system) BeginGiving();
   std::size_t given = 0;
-  for (const auto& entry : Sources(step)) {
-    given += entry->Reclaim(stream, bytes);
-  }
+  for (const auto& entry : sources) given += entry->Reclaim(stream, bytes);
   if (given != 0) {
     ++given_;
     STRATA_VLOG(2) << "reclaim step " << static_cast<std::size_t>(step)
                    << " gave " << given << " bytes for " << bytes;
   }
+  if (gives_to_system) EndGiving(/*gave=*/false);  // given_ has counted it
   return given;
 }
 
@@ -273,15 +231,8 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
         (awaited || failure.reason == Failure::Reason::kBudget)) {
       break;
     }
-    std::size_t given = 0;
-    if (GivesToSystem(step)) {
-      if (!IsWorthReleasing(failure)) continue;
-      const Giving giving(*this);
-      given = RunStep(step, stream, failure.rounded_bytes);
-    } else {
-      given = RunStep(step, stream, failure.rounded_bytes);
-    }
-    if (given == 0) continue;
+    if (GivesToSystem(step) && !IsWorthReleasing(failure)) continue;
+    if (RunStep(step, stream, failure.rounded_bytes) == 0) continue;
     seen = given_.load();
     if (search()) return true;
     if (!failure.MayReclaim()) return false;
@@ -360,11 +311,8 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
     bytes = AddUpTo(bytes, entry->Available(/*of_limit=*/false));
   }
   if (bytes < failure.rounded_bytes) return false;
-  {
-    const Giving giving(*this);
-    if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
-      return false;
-    }
+  if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
+    return false;
   }
   seen = given_.load();
   return search();
@@ -392,8 +340,10 @@ bool Reclaimer::Retry(Stream stream, Failure& failure,
 
 bool Reclaimer::Climb(Stream stream, Failure& failure,
                       FunctionRef<bool()> search) noexcept {
-  if (Climbing::IsOn(this)) return false;
-  const Climbing climbing(this);
+  // A source must not start a climb on the Reclaimer that is running it: such
+  // climbs would never end.
+  if (CallOn<Reclaimer>::IsInside(*this)) return false;
+  const CallOn<Reclaimer> climb(*this);
   try {
     std::uint64_t seen = given_.load();
     if (RunSteps(stream, failure, search, seen) ||

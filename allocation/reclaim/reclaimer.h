@@ -91,7 +91,6 @@ class Reclaimer {
    private:
     friend class Reclaimer;
     struct Entry;
-    class Calling;
     Registration(std::shared_ptr<Reclaimer> reclaimer,
                  std::shared_ptr<Entry> entry);
 
@@ -141,9 +140,6 @@ class Reclaimer {
 
   // Memory that a search might find, as far as it is known.
   struct Supply;
-
-  // Counts a thread while it releases memory to the system.
-  class Giving;
 
   std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
   // Bytes that the steps which release memory to the system could release.

@@ -28,8 +28,8 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
     : PoolingStrategy(std::move(pool), std::move(stream)),
       HitPath(chain_stream().state()),
       policy_(policy) {
-  cache_.Configure(policy.front_cache_max_block(), policy.granule_bytes(),
-                   policy.front_cache_searches());
+  cache_.Configure(policy.front_cache().max_block_bytes(),
+                   policy.granule_bytes(), policy.front_cache().searches());
   if (is_complete) this->pool().AddHolder(*this);
 }
 

@@ -13,7 +13,6 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/strategy/auto_growth/auto_growth_policy.h"
 #include "strata/strategy/blocks/block_list.h"
-#include "strata/strategy/blocks/chunk_ptr.h"
 #include "strata/strategy/blocks/free_epochs.h"
 #include "strata/strategy/blocks/free_index.h"
 #include "strata/strategy/blocks/idle_chunks.h"
@@ -61,12 +60,11 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
                             /*is_complete=*/true) {}
   ~AutoGrowthAllocator() override;
 
-  // Returns a strategy that also lends to other streams. Lent blocks may
-  // outlive the result.
+  // Returns a strategy that also lends to other streams; lent blocks may
+  // outlive it. The second form takes one constructed with is_complete.
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
       const AutoGrowthPolicy& policy);
-  // Makes `strategy`, constructed with is_complete, lend to other streams.
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::unique_ptr<AutoGrowthAllocator> strategy);
 
@@ -84,7 +82,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   Stats stats() const override;
   HitPath* hit_path() override;
 
-  // Whether lists, indices and counters agree. For tests; O(blocks).
+  // For tests; O(blocks).
   virtual bool IsConsistent() const;
 
  protected:
@@ -94,11 +92,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
                       std::shared_ptr<ChainStream> stream,
                       const AutoGrowthPolicy& policy, bool is_complete);
 
-  // Limits loans for small blocks; without a limit, two streams that alternate
-  // would exchange the same small memory for ever. The first kSmallLoans
-  // requests of small blocks search for a loan before they grow, and one more
-  // for each kFreesPerSmallLoan frees. A stream that owns a chunk needs no
-  // loan.
+  // The first kSmallLoans requests of small blocks search for a loan before
+  // they grow, and one more for each kFreesPerSmallLoan frees. Without a limit,
+  // two streams that alternate would exchange the same small memory for ever.
   static constexpr std::uint64_t kSmallLoans = 64;
   static constexpr std::uint64_t kFreesPerSmallLoan = 16;
   using Pool = AutoGrowthPolicy::Pool;
@@ -122,28 +118,20 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     return is_over_ || PoolingStrategy::IdleIsDone();
   }
 
-  // Whether other streams borrow from this one. Hold lock_.
-  bool has_lent() const { return loans_ != 0; }
+  bool has_lent() const { return loans_ != 0; }  // Hold lock_.
   // Called once no chain allocates from `strategy` any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
   // Waits for the stream's work. After this call the stream may be destroyed
   // without an announcement.
   void LeaveStream() noexcept;
 
-  // Holds the lock, with every free block in the index, for operations other
-  // than the requests and frees of users.
-  class Joined {
-   public:
-    explicit Joined(const AutoGrowthAllocator& strategy)
-        : guard_(strategy.lock_) {
-      strategy.JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<ChainLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index, for operations
+  // other than the requests and frees of users.
+  [[nodiscard]] std::unique_lock<ChainLock> LockJoined() const {
+    std::unique_lock<ChainLock> lock(lock_);
+    JoinAll();
+    return lock;
+  }
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
   // Const, because callers do not see whether a free block is in the cache or
@@ -151,9 +139,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   void JoinAll() const noexcept {
     const_cast<AutoGrowthAllocator&>(*this).Join(cache_.TakeAll());
   }
-  // Adapts the limit of the cache to the bytes of the chunks.
   void LimitCache() noexcept {
-    cache_.set_limit_bytes(policy_.FrontCacheLimit(blocks_.chunk_bytes()));
+    cache_.set_limit_bytes(
+        policy_.front_cache().LimitBytes(blocks_.chunk_bytes()));
   }
   // Searches the index, and flushes the cache if that is needed. Inline for the
   // search that finds a block at once; FindSlowly does the rest.
@@ -168,16 +156,14 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     return gives_ - taken_back_ + cache_.hits();
   }
 
-  // stats() for a caller that holds the lock, with all blocks joined.
+  // Hold LockJoined().
   Stats StatsLocked() const;
-  // Hold the lock, with all blocks joined.
   std::size_t free_blocks() const {
     return blocks_.block_count() - blocks_.unusable_count() - (takes_ - gives_);
   }
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
   FreeIndex& index(const Block& block) { return index_[block.pool]; }
-  // Removes the idle chunk from its list because a request will use it.
   void UseIdle(Chunk* chunk) {
     IdleListOf(chunk).Remove(chunk);
     chunk->recalls_before_use = recalls_;
@@ -199,11 +185,10 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
                ? block.size
                : size;
   }
-  // Takes the best fit; null if no block fits. At least one record is in stock.
+  // Null if no block fits. At least one record is in stock.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
-  // Takes the best fit where chunks are ranges. Null if no block fits, if an
-  // inner open block may fit better, or if the best fit is an idle loan. Then
-  // FindSlowly decides.
+  // As TakeBestFit, where chunks are ranges. Also null if the best fit is an
+  // idle loan; then FindSlowly decides.
   Block* TakeInRanges(Pool pool, std::size_t size) noexcept;
   // Splits `size` bytes from a free block in the index; null if records ran
   // out.
@@ -226,8 +211,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   static bool IsInOpenBlocks(const Block& block) {
     return block.pool >= kPools;
   }
-  // Inserts a free block into the list that its neighbours determine, and
-  // removes it from there.
+  // The list of a free block depends on its neighbours.
   void AddFree(Block* block) noexcept;
   void RemoveFree(Block* block) noexcept;
   // Lists `block` again, after its neighbour became a hole or ceased to be one.
@@ -258,8 +242,6 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   }
   Allocation* Grow(const Request& request, Pool own, std::size_t size,
                    Failure& failure) noexcept;
-  // A new chunk for a block of `size` or, if the system refuses, memory of
-  // another stream; null if there is neither.
   Allocation* TakeFromSystem(Pool own, std::size_t size,
                              Failure& failure) noexcept;
   // The chunk sizes to try. Records the room of the place.
@@ -269,11 +251,6 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // refuses all of them.
   Allocation* TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
                         std::size_t most_bytes, Failure& failure) noexcept;
-  // Frees the smallest idle chunk of at least `size`, then allocates a chunk of
-  // one of `sizes`; null if there is no such idle chunk.
-  Allocation* ReplaceIdle(std::size_t size,
-                          const AutoGrowthPolicy::Sizes& sizes,
-                          Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
   Block* Publish(Pool pool, Chunk* chunk, std::size_t size) noexcept;
   // Borrows memory for a new chunk from other streams. Null if there is none;
@@ -287,7 +264,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // A block of the memory that recalled loans freed here; null if there is
   // none.
   Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
-  // Whether captures are announced. Then nothing is returned to the system.
+  // Then nothing is returned to the system.
   bool IsDuringCapture() const noexcept;
   // Whether this strategy serves a graph pool: its chunks live as long as its
   // graphs.
@@ -307,15 +284,13 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   void Place(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Frees a block of a range that no user freed.
   void InsertFree(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // Removes an idle chunk from all lists and returns it. Null for null.
+  // Removes an idle chunk from all lists. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
-  // Detaches the smallest idle chunk of at least `bytes`; null if there is
-  // none. Acquires the lock.
+  // Acquire the lock. The smallest idle chunk of at least `bytes`, or null.
   Chunk* DetachSmallest(std::size_t bytes) noexcept;
-  // Detaches idle chunks of at least `least` bytes, the largest first, until
-  // their sum is `bytes`. Linked by `next`.
+  // Idle chunks of at least `least` bytes, the largest first, until their sum
+  // is `bytes`; linked by `next`.
   Chunk* DetachLargest(std::size_t bytes, std::size_t least) noexcept;
-  // Detaches all idle chunks that are not loans. Linked by `next`.
   Chunk* DetachAllIdle() noexcept;
   // Frees detached chunks, linked by `next`, to the system, after the work that
   // used them.
@@ -329,7 +304,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   std::size_t GiveBackIdle() noexcept;
   // GiveBackRequest::Kind::kOffer and kDone.
   std::size_t OfferIdle(std::size_t bytes) noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
   // Frees all idle memory, as StreamEnds requires for the own stream.
   virtual void GiveUpIdle() noexcept;
 
@@ -348,7 +323,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // Detaches the block or, if it is idle, its whole chunk. `emptied` receives
   // the chunk that is left over.
   Allocation* CarveLoan(Block* block, std::size_t bytes,
-                        ChunkPtr* emptied) noexcept;
+                        std::unique_ptr<Chunk>* emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
   // Whether the stream is unlikely to need the idle loan again soon. A loan for
   // small blocks that was used since the last recall is not spare.

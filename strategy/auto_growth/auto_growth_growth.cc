@@ -1,6 +1,8 @@
 // Growth: a request that no free block of the stream serves.
 
+#include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
@@ -11,7 +13,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
                                       std::size_t size,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
-  ChunkPtr chunk = MakeChunk();
+  std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
   // One record for the chunk, one for the rest that the request leaves of it.
   if (chunk == nullptr || !supply.Fill(2)) {
     failure = Refusal(Failure::Reason::kHostMemory, request);
@@ -35,7 +37,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
     }
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     records_.TakeFrom(supply);
     if (block == nullptr && chunk->memory != nullptr) {
       block = Publish(own, chunk.release(), size);
@@ -69,7 +71,9 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
   Allocation* memory = TakeChunk(sizes, sizes[0], failure);
   if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
       policy_.replaces_idle()) {
-    memory = ReplaceIdle(size, sizes, failure);
+    // The smallest idle chunk that covers the request makes room.
+    const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
+    if (given != 0) memory = TakeChunk(sizes, given, failure);
   }
   if (memory == nullptr && is_first) {
     // The first growth failed: the next one is the first again.
@@ -81,10 +85,11 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
 
 AutoGrowthPolicy::Sizes AutoGrowthAllocator::PlanGrowth(
     Pool own, std::size_t size, bool is_first) noexcept {
-  const std::size_t room = pool().RoomBytes(chain_stream().memory_device());
+  const std::size_t room =
+      pool().budget().RoomBytes(chain_stream().memory_device());
   std::size_t spare_bytes = 0;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     spare_bytes = AutoGrowthPolicy::SpareOfGrowth(room, unused_bytes());
   }
   return policy_.GrowthSizes({.size = size,
@@ -104,13 +109,6 @@ Allocation* AutoGrowthAllocator::TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
     if (memory != nullptr || !failure.IsExhaustion()) return memory;
   }
   return nullptr;
-}
-
-Allocation* AutoGrowthAllocator::ReplaceIdle(
-    std::size_t size, const AutoGrowthPolicy::Sizes& sizes,
-    Failure& failure) noexcept {
-  const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
-  return given != 0 ? TakeChunk(sizes, given, failure) : nullptr;
 }
 
 }  // namespace strata

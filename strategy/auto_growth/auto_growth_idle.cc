@@ -1,5 +1,6 @@
 // Idle chunks of AutoGrowthAllocator: its functions as a ChunkHolder.
 
+#include <memory>
 #include <utility>
 
 #include "strata/base/log.h"
@@ -18,7 +19,7 @@ Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
 }
 
 Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return Detach(idle_.Smallest(bytes));
 }
 
@@ -41,14 +42,14 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
                                             bool is_done) noexcept {
   std::size_t bytes = 0;
   while (chunks != nullptr) {
-    const ChunkPtr chunk(std::exchange(chunks, chunks->next));
+    const std::unique_ptr<Chunk> chunk(std::exchange(chunks, chunks->next));
     bytes += GiveToPool(chunk->memory, is_done);
   }
   return bytes;
 }
 
 IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   IdleInfo idle;
   idle.bytes = idle_.bytes();
   idle.bytes_with_lent = idle_.bytes() + lending_bytes_;
@@ -64,10 +65,8 @@ std::size_t AutoGrowthAllocator::GiveBack(
       return ReturnToSystem(DetachSmallest(request.bytes));
     case GiveBackRequest::Kind::kOffer:
       return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kLargestFirst:
-      return ReturnToSystem(DetachLargest(request.bytes, request.least_bytes));
     case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
+      return GiveBackDone(request);
     case GiveBackRequest::Kind::kAll:
       RecallLent(LoanRecall::kWait);
       return GiveBackIdle();
@@ -78,7 +77,7 @@ std::size_t AutoGrowthAllocator::GiveBack(
 Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
                                           std::size_t least) noexcept {
   Chunk* chunks = nullptr;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   idle_.SortBySize();
   for (std::size_t taken = 0; taken < bytes;) {
     Chunk* chunk = idle_.first();
@@ -90,9 +89,10 @@ Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
   return chunks;
 }
 
-std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t AutoGrowthAllocator::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!IdleIsDone()) return 0;
-  Chunk* const chunks = DetachLargest(bytes, 1);
+  Chunk* const chunks = DetachLargest(request.bytes, request.least_bytes);
   // The stream may have reused and freed one of them before it was detached.
   return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
 }
@@ -102,7 +102,7 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   // the capture ends.
   const StreamTimeline* timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
-  const ChunkPtr chunk(DetachSmallest(bytes));
+  const std::unique_ptr<Chunk> chunk(DetachSmallest(bytes));
   if (chunk == nullptr) return 0;
   const std::size_t offered = chunk->memory->size();
   pool().Offer(chunk->memory, chain_stream());
@@ -115,7 +115,7 @@ std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
 
 Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
   Chunk* chunks = nullptr;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   while (Chunk* chunk = Detach(idle_.first())) {
     chunk->next = std::exchange(chunks, chunk);
   }

@@ -1,5 +1,6 @@
 // Loans of AutoGrowthAllocator: to other streams and from them.
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -50,7 +51,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
                 status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); what is left of chunks it lent is not lent";
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   if (status == Status::kSuccess) epochs_.PassAll();
   is_over_ = status == Status::kSuccess;
   has_stream_ = false;
@@ -114,7 +115,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
 
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
 }
@@ -129,8 +130,8 @@ void AutoGrowthAllocator::CountLending(const Chunk& chunk,
   lending_system_bytes_ += change > 0 ? system_bytes : -system_bytes;
 }
 
-Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
-                                           ChunkPtr* emptied) noexcept {
+Allocation* AutoGrowthAllocator::CarveLoan(
+    Block* block, std::size_t bytes, std::unique_ptr<Chunk>* emptied) noexcept {
   Chunk* chunk = block->chunk;
   if (BlockList::IsWholeChunk(block) && block->size - bytes <= bytes / 4) {
     Detach(chunk);
@@ -150,10 +151,10 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
 template <class Predicate>
 Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
                                         Predicate is_fit) noexcept {
-  ChunkPtr emptied;
+  std::unique_ptr<Chunk> emptied;
   Allocation* memory = nullptr;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     epochs_.Update(*chain_stream().timeline());
     Block* block = FindToLend(bytes, is_fit);
     if (block != nullptr) memory = CarveLoan(block, bytes, &emptied);
@@ -164,7 +165,7 @@ Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
 
 bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     const Block* block = FindToLend(bytes, [](const Block&) { return true; });
     if (block == nullptr) return false;
     if (block->offset_units == epochs_.current()) {
@@ -198,7 +199,7 @@ Allocation* AutoGrowthAllocator::LendOrdered(
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
   std::uint64_t restarts = 0;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     const Block* block =
         FindToLend(request.bytes, [](const Block&) { return true; });
     if (block == nullptr) return nullptr;
@@ -270,7 +271,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
   bool is_pending = false;
   StreamTimeline* timeline = chain_stream().timeline();
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     if (idle_loans_.first() == nullptr) return 0;
     if (which == LoanRecall::kSpare) ++recalls_;
     if (!wait) epochs_.Update(*timeline);
@@ -289,7 +290,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
   if (!is_pending || !timeline->MayTouch()) return bytes;
   LookAtStream();
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     epochs_.Update(*timeline);
     loans = DetachLoans(which);
   }
@@ -352,7 +353,7 @@ Block* AutoGrowthAllocator::FindRecalled(std::size_t size,
   if (pool().loans().Recall(which, HolderList::Asked::kSome) == 0) {
     return nullptr;
   }
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Block* block = FindAndCarve(policy_.PoolOf(size), size);
   if (block != nullptr) ++untold_takes_;
   return block;

@@ -116,15 +116,7 @@ class AutoGrowthPolicy {
 
   // Sizes are rounded up to a multiple of this granule.
   std::size_t granule_bytes() const { return granule_bytes_; }
-  // See FrontCache; 0: no cache.
-  std::size_t front_cache_max_block() const {
-    return front_cache_.max_block_bytes();
-  }
-  std::uint8_t front_cache_searches() const { return front_cache_.searches(); }
-  // Most bytes in the front cache while `reserved_bytes` are reserved.
-  std::size_t FrontCacheLimit(std::size_t reserved_bytes) const {
-    return front_cache_.LimitBytes(reserved_bytes);
-  }
+  const FrontCachePolicy& front_cache() const { return front_cache_; }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
   // The effort to borrow memory of another stream instead of growing.

@@ -20,7 +20,7 @@ std::size_t AutoGrowthAllocator::LargestFree() const noexcept {
 }
 
 Stats AutoGrowthAllocator::stats() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return StatsLocked();
 }
 
@@ -56,7 +56,7 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   FreeIndex::Totals free;
   for (const FreeIndex& blocks : index_) {
     const FreeIndex::Totals totals = blocks.Count();

@@ -11,30 +11,13 @@
 
 #include "strata/base/log.h"
 #include "strata/base/size.h"
+#include "strata/base/store_max.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
 
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
-
-// The whole limit in one region, if the pool cannot grow.
-constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
-  return {bytes, bytes};
-}
-
-BfcArenaRules ArenaRules(const BfcOptions& options) {
-  BfcArenaRules rules;
-  rules.placement = options.placement;
-  rules.coalesces_regions = options.coalesce_regions;
-  rules.keeps_history = options.keep_annotations;
-  rules.front_cache = options.front_cache;
-  rules.counter = options.counter;
-  rules.has_two_ends = options.has_two_ends;
-  rules.lower = options.lower;
-  rules.upper = options.upper;
-  return rules;
-}
 
 // Whether the memory of the device bounds the memory of the place.
 bool IsOnDevice(Place place) {
@@ -74,22 +57,22 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            BfcOptions options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
       options_(std::move(options)),
-      arena_(ArenaRules(options_)) {
+      arena_(options_) {
   const bool asks_device =
       chain_stream().device() != nullptr && IsOnDevice(place());
-  if (options_.memory_limit_bytes != 0) {
-    StartPlan(WholeLimit(options_.memory_limit_bytes),
-              /*is_all_there_is=*/false);
-  } else if (this->pool().limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan(WholeLimit(this->pool().limit_bytes()),
-              /*is_all_there_is=*/false);
+  const std::size_t limit = options_.memory_limit_bytes != 0
+                                ? options_.memory_limit_bytes
+                                : this->pool().limit_bytes();
+  if (options_.memory_limit_bytes != 0 ||
+      (limit != 0 && options_.limit_of == nullptr)) {
+    StartPlan({limit, limit}, /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
           "bfc_allow_growth=false needs bfc_memory_limit: " +
           ToString(place()) + " has no limit of its own");
     }
-    StartPlan(WholeLimit(kBfcMaxBytes), /*is_all_there_is=*/true);
+    StartPlan({kBfcMaxBytes, kBfcMaxBytes}, /*is_all_there_is=*/true);
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
@@ -143,7 +126,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
   if (options_.has_two_ends && (request.flags & kUpperEnd) != 0) {
     ask.end = BfcEnd::kUpper;
   }
-  if (options_.keep_annotations) ask.annotation = annotations_.TakeCurrent();
+  if (options_.keep_annotations) ask.annotation = BfcAnnotation::TakeCurrent();
 
   const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
@@ -161,7 +144,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
     ++met_late_;
     return block->allocation();
   }
-  BfcAnnotations::LetGo(ask.annotation);
+  BfcAnnotation::LetGo(ask.annotation);
   NoteRefusal(request, ask, failure);
   return nullptr;
 }
@@ -170,7 +153,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
+    if (arena_.has_waiting()) arena_.MergeSafe(frontier_.load());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
   } while (arena_.records().Restock(lock_));
@@ -197,7 +180,7 @@ void BfcAllocator::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     annotation = arena_.Give(allocation->block());
   }
-  BfcAnnotations::LetGo(annotation);
+  BfcAnnotation::LetGo(annotation);
 }
 
 Block* BfcAllocator::TakeCached(std::size_t bytes) noexcept {
@@ -223,7 +206,9 @@ HitPath* BfcAllocator::hit_path() {
 }
 
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
-  if (!frontier_.Advance(count) || reclaimer() == nullptr) return;
+  if (frontier_.load() >= count) return;
+  StoreMax(frontier_, count);
+  if (reclaimer() == nullptr) return;
   RetryQueue& waiters = reclaimer()->retry();
   waiters.CountThread();  // Its work makes memory available.
   waiters.NotifyFree(0);
@@ -239,7 +224,7 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
                                Failure& failure) noexcept {
   failure.requested_bytes = ask.bytes;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     // Not a failure: a probe that may not grow precedes the request itself.
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();

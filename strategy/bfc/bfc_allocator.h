@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_BFC_BFC_ALLOCATOR_H_
 #define STRATA_STRATEGY_BFC_BFC_ALLOCATOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -95,18 +96,12 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
  private:
   class MapSource;
 
-  // Holds the lock, with every free block in the index.
-  class Joined {
-   public:
-    explicit Joined(const BfcAllocator& strategy) : guard_(strategy.lock_) {
-      strategy.arena_.JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<SpinLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index.
+  [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
+    std::unique_lock<SpinLock> lock(lock_);
+    arena_.JoinAll();
+    return lock;
+  }
 
   // HitPath.
   Block* TakeCached(std::size_t bytes) noexcept override;
@@ -130,7 +125,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
               Failure& failure) noexcept;
   // R16 to R21. The result is from the new memory, or from any block that fits.
   Block* Extend(const BfcAsk& ask, Failure& failure) noexcept;
-  // Requests memory of the system, then less and less, down to `least` bytes.
+  // Requests less and less, down to `least` bytes.
   Allocation* TakeFromSystem(Request request, std::size_t least,
                              Failure& failure) noexcept;
   // R32, R33: true if idle regions were freed, so that another Extend may
@@ -152,16 +147,15 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
     return *options_.limit_flag != '\0' ? options_.limit_flag
                                         : pool().limit_flag();
   }
-  // Completes `failure` and records that a memory map is due.
+  // Completes `failure`, and records that a memory map is due.
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;
-  // Writes the memory map, if one is due.
-  void WriteMap() noexcept;
+  void WriteMap() noexcept;  // If one is due.
 
   // GiveBackRequest::Kind.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
   std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
 
   // Waits for the work of the streams, if streams_are_all. Memory freed before
   // is then safe, as if the frontier had been set.
@@ -171,20 +165,20 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   template <class Visit>
   void ForEachIdle(const Visit& visit) const;
   // Removes the idle regions that `wants` accepts; linked by `next`, in address
-  // order. Joined.
+  // order. Hold LockJoined().
   template <class Wants>
   Chunk* DetachIdle(const Wants& wants) noexcept;
-  // Removes the smallest idle region of at least `bytes`; null if there is
-  // none. Joined.
-  Chunk* DetachOne(std::size_t bytes) noexcept;
+  // DetachIdle under the lock; lowers the next growth.
+  template <class Wants>
+  Chunk* TakeIdle(const Wants& wants) noexcept;
   // Frees detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
   // Frees detached regions: to the system if `is_done`, else to the chunk pool.
   std::size_t FreeRegions(Chunk* regions, bool is_done) noexcept;
 
   const BfcOptions options_;
-  SafeFrontier frontier_;
-  BfcAnnotations annotations_;
+  // Work that used memory with a stamp below this count is done (R37).
+  std::atomic<std::uint64_t> frontier_{0};
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // Ever; guarded by turn_.
 
@@ -219,7 +213,7 @@ template <class Visit>
 void BfcAllocator::ForEachIdle(const Visit& visit) const {
   const std::uint64_t frontier = options_.streams_are_all
                                      ? std::numeric_limits<std::uint64_t>::max()
-                                     : frontier_.Get();
+                                     : frontier_.load();
   for (const BfcRegion* region = arena_.first_region(); region != nullptr;
        region = region->next_region()) {
     if (arena_.IsIdle(*region, frontier)) visit(*region);
@@ -228,7 +222,7 @@ void BfcAllocator::ForEachIdle(const Visit& visit) const {
 
 template <class Wants>
 Chunk* BfcAllocator::DetachIdle(const Wants& wants) noexcept {
-  const std::uint64_t frontier = frontier_.Get();
+  const std::uint64_t frontier = frontier_.load();
   Chunk* first = nullptr;
   Chunk** last = &first;
   for (BfcRegion* region = arena_.first_region(); region != nullptr;) {

@@ -185,7 +185,7 @@ bool BfcAllocator::HelpsToCollect(std::size_t rounded) const noexcept {
 bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
   if (!options_.garbage_collection) return false;  // R31
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     if (!HelpsToCollect(rounded)) return false;  // R32
   }
   AwaitStamps();
@@ -194,7 +194,7 @@ bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
   if (chain_stream().Synchronize() != Status::kSuccess) return false;
   Chunk* idle = nullptr;
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     if (!HelpsToCollect(rounded)) return false;
     idle = DetachIdle([](const BfcRegion& /*region*/) { return true; });
   }

@@ -8,14 +8,12 @@
 
 namespace strata {
 
-Chunk* BfcAllocator::DetachOne(std::size_t bytes) noexcept {
-  const BfcRegion* best = nullptr;
-  ForEachIdle([&](const BfcRegion& one) {
-    if (one.size >= bytes && (best == nullptr || one.size < best->size)) {
-      best = &one;
-    }
-  });
-  return DetachIdle([best](const BfcRegion& one) { return &one == best; });
+template <class Wants>
+Chunk* BfcAllocator::TakeIdle(const Wants& wants) noexcept {
+  const auto joined = LockJoined();
+  Chunk* const regions = DetachIdle(wants);
+  if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
+  return regions;
 }
 
 std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
@@ -77,10 +75,8 @@ std::size_t BfcAllocator::GiveBack(const GiveBackRequest& request) noexcept {
       return GiveBackBestFit(request.bytes);
     case GiveBackRequest::Kind::kOffer:
       return 0;
-    case GiveBackRequest::Kind::kLargestFirst:
-      return GiveBackOneByOne(request);
     case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
+      return GiveBackDone(request);
     case GiveBackRequest::Kind::kAll:
       return GiveBackAll();
   }
@@ -91,8 +87,14 @@ std::size_t BfcAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
   AwaitStamps();
   Chunk* region = nullptr;
   {
-    const Joined joined(*this);
-    region = DetachOne(bytes);
+    const auto joined = LockJoined();
+    const BfcRegion* best = nullptr;
+    ForEachIdle([&](const BfcRegion& one) {
+      if (one.size >= bytes && (best == nullptr || one.size < best->size)) {
+        best = &one;
+      }
+    });
+    region = DetachIdle([best](const BfcRegion& one) { return &one == best; });
     if (region != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
   return ReturnToSystem(region);
@@ -100,28 +102,19 @@ std::size_t BfcAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
 
 std::size_t BfcAllocator::GiveBackAll() noexcept {
   AwaitStamps();
-  Chunk* regions = nullptr;
-  {
-    const Joined joined(*this);
-    regions = DetachIdle([](const BfcRegion& /*region*/) { return true; });
-    if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
-  }
-  return ReturnToSystem(regions);
+  return ReturnToSystem(
+      TakeIdle([](const BfcRegion& /*one*/) { return true; }));
 }
 
-std::size_t BfcAllocator::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t BfcAllocator::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!IdleIsDone()) return 0;
-  Chunk* regions = nullptr;
-  {
-    const Joined joined(*this);
-    std::size_t taken = 0;
-    regions = DetachIdle([&](const BfcRegion& region) {
-      if (taken >= bytes) return false;
-      taken += region.size;
-      return true;
-    });
-    if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
-  }
+  std::size_t taken = 0;
+  Chunk* const regions = TakeIdle([&](const BfcRegion& one) {
+    if (taken >= request.bytes || one.size < request.least_bytes) return false;
+    taken += one.size;
+    return true;
+  });
   // A stream may have reused and freed one of them before it was detached.
   return regions != nullptr ? FreeRegions(regions, IdleIsDone()) : 0;
 }

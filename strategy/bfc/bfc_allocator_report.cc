@@ -23,7 +23,7 @@ struct HeldAnnotations {
   HeldAnnotations(const HeldAnnotations&) = delete;
   HeldAnnotations& operator=(const HeldAnnotations&) = delete;
   ~HeldAnnotations() {
-    std::for_each(list.begin(), list.end(), &BfcAnnotations::LetGo);
+    std::for_each(list.begin(), list.end(), &BfcAnnotation::LetGo);
   }
 
   std::vector<const BfcAnnotation*> list;
@@ -45,7 +45,7 @@ std::int64_t BfcAllocator::AllocationId(const Allocation& allocation) {
 }
 
 Stats BfcAllocator::stats() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Stats stats = arena_.stats();
   stats.failures = failures_;
   stats.cache_hits = stats.allocations - met_late_;
@@ -65,7 +65,7 @@ void BfcAllocator::ResetPeak() {
 }
 
 BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   BfcSnapshot::Numbers numbers = arena_.numbers();
   numbers.bytes_limit = plan_.limit_bytes();
   return numbers;

@@ -3,32 +3,23 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <optional>
 
 #include "strata/platform/device.h"
 #include "strata/strategy/bfc/arena/arena.h"
-#include "strata/strategy/bfc/arena/bfc_index.h"
-#include "strata/strategy/bfc/arena/timestamps.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/reports/snapshot.h"
-#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
 
 // Options of a BfcAllocator. The flags of options.def set them (BfcFlags). The
 // numbers name rules of tf_bfc.md.
-struct BfcOptions {
+struct BfcOptions : BfcArenaRules {
   // False: one region takes the whole limit, at the first allocation.
   bool allow_growth = true;
   bool garbage_collection = true;  // R31
-  bool coalesce_regions = false;   // R24
   double fragmentation_fraction = 0;
-  BfcPlacement placement = BfcPlacement::kCompat;
-  // Only with kFast and one end; other modes promise their addresses.
-  std::optional<FrontCachePolicy> front_cache;
   BfcBackpedal backpedal = BfcBackpedal::kAlways;
   // Most bytes to hold; 0: the memory of the place.
   std::size_t memory_limit_bytes = 0;
@@ -39,19 +30,9 @@ struct BfcOptions {
   // held. Null: all memory.
   std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>
       limit_of;
-  // Stamps frees; shared with other users of the counter. Null: no stamps.
-  std::shared_ptr<SharedCounter> counter;
   // All work that uses memory is in the streams of the place. Then a wait for
   // these streams replaces the frontier.
   bool streams_are_all = false;
-  // Records the annotation of each allocation, and the bytes in use after each
-  // of the last 4096 actions.
-  bool keep_annotations = false;
-  // The upper end of the one region serves requests with kUpperEnd; the region
-  // does not grow (R63).
-  bool has_two_ends = false;
-  BfcEndPolicy lower;  // Also without two ends (R66).
-  BfcEndPolicy upper;
   // Called with the state when a request fails, before it waits for other
   // threads to free memory. Called again only after a request as large has been
   // met. No lock is held. Null: no call.

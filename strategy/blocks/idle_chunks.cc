@@ -20,24 +20,14 @@ Chunk* IdleChunks::Smallest(std::size_t bytes) const {
   return best;
 }
 
-std::size_t IdleChunks::SmallestBytes(std::size_t bytes) const {
-  const Chunk* chunk = Smallest(bytes);
-  return chunk != nullptr ? Bytes(chunk) : 0;
-}
-
-std::size_t IdleChunks::LargestBytes() const {
-  std::size_t largest = 0;
-  for (const Chunk* chunk = first_; chunk != nullptr;
-       chunk = chunk->idle_next) {
-    largest = std::max(largest, Bytes(chunk));
-  }
-  return largest;
-}
-
 void IdleChunks::FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const {
   if (fit_bytes == 0) return;
-  idle.largest = LargestBytes();
-  if (idle.largest >= fit_bytes) idle.best_fit = SmallestBytes(fit_bytes);
+  for (const Chunk* chunk = first_; chunk != nullptr;
+       chunk = chunk->idle_next) {
+    idle.largest = std::max(idle.largest, Bytes(chunk));
+  }
+  const Chunk* fit = Smallest(fit_bytes);
+  if (fit != nullptr) idle.best_fit = Bytes(fit);
 }
 
 Chunk* IdleChunks::Merge(Chunk* earlier, Chunk* later) {

@@ -31,10 +31,6 @@ class IdleChunks {
   void SortBySize();
   // The smallest chunk of at least `bytes`; null if there is none.
   Chunk* Smallest(std::size_t bytes) const;
-  // Size of the smallest chunk of at least `bytes`, and of the largest chunk; 0
-  // if there is none.
-  std::size_t SmallestBytes(std::size_t bytes) const;
-  std::size_t LargestBytes() const;
   // Sets best_fit and largest of `idle`, unless `fit_bytes` is 0.
   void FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const;
 

@@ -2,10 +2,8 @@
 
 namespace strata {
 
-bool RecordSupply::Fill() noexcept { return Fill(RecordStock::kBatch); }
-
 void RecordStock::TakeFrom(RecordSupply& supply) noexcept {
-  while (size() < kBatch && !supply.records_.empty()) {
+  while (size() < kRecordBatch && !supply.records_.empty()) {
     Push(supply.records_.Pop());
   }
 }
@@ -17,7 +15,7 @@ void RecordStock::GiveBackDownTo(std::size_t count) noexcept {
     *record = Block();
     blank.Push(record);
     // In batches, so that other threads do not wait long for the slab.
-    if (blank.size() == kBatch) slab_.Drain(blank);
+    if (blank.size() == kRecordBatch) slab_.Drain(blank);
   }
   slab_.Drain(blank);
 }

@@ -9,6 +9,9 @@
 
 namespace strata {
 
+// Records that are fetched at once.
+inline constexpr std::size_t kRecordBatch = 64;
+
 // Records fetched before the acquisition of the lock under which they are
 // needed. Destroy it without that lock: the slab takes the remaining records
 // back.
@@ -19,9 +22,10 @@ class RecordSupply {
   RecordSupply& operator=(const RecordSupply&) = delete;
   ~RecordSupply() { slab_.Drain(records_); }
 
-  // Fetches a batch, or `count` records. False if the host is out of memory.
-  bool Fill() noexcept;
-  bool Fill(std::size_t count) noexcept { return slab_.Fill(records_, count); }
+  // Fetches `count` records. False if the host is out of memory.
+  bool Fill(std::size_t count = kRecordBatch) noexcept {
+    return slab_.Fill(records_, count);
+  }
 
  private:
   friend class RecordStock;
@@ -39,8 +43,6 @@ class RecordSupply {
 // Threads: not thread-safe, except Restock. The strategy's lock guards it.
 class RecordStock : public RecordList {
  public:
-  static constexpr std::size_t kBatch = 64;
-
   explicit RecordStock(RecordSlab& slab) : slab_(slab) {}
   RecordStock(const RecordStock&) = delete;
   RecordStock& operator=(const RecordStock&) = delete;
@@ -49,7 +51,8 @@ class RecordStock : public RecordList {
   // Whether the stock holds `count` records, after a fetch of those that the
   // slab has ready. No heap call.
   bool Has(std::size_t count) noexcept {
-    if (size() < count) slab_.FillFromStock(*this, std::max(count, kBatch));
+    if (size() < count)
+      slab_.FillFromStock(*this, std::max(count, kRecordBatch));
     return size() >= count;
   }
   // Moves records from `supply` until a batch is complete.

@@ -28,10 +28,8 @@ std::size_t BuddyStrategy::GiveBack(const GiveBackRequest& request) noexcept {
       return GiveBackBestFit(request.bytes);
     case GiveBackRequest::Kind::kOffer:
       return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kLargestFirst:
-      return GiveBackOneByOne(request);
     case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
+      return GiveBackDone(request);
     case GiveBackRequest::Kind::kAll:
       return GiveBackAll();
   }
@@ -69,14 +67,14 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   // Linked by Block::next, because the records of chunks are in no list.
   Block* detached = nullptr;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    while (Allocation* memory = pool->DetachAnyIdle()) {
+    while (Allocation* memory = pool->DetachIdle(/*bytes=*/0)) {
       memory->block()->next = detached;
       detached = memory->block();
     }
   }
-  std::size_t bytes = GiveLeftHuge(/*may_wait=*/true);
-  if (detached == nullptr) return bytes;
+  if (detached == nullptr) return 0;
   const bool is_done = WaitForWork();
+  std::size_t bytes = 0;
   while (detached != nullptr) {
     Block* next = detached->next;
     bytes += source_.Give(detached->allocation(), is_done);
@@ -85,11 +83,14 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   return bytes;
 }
 
-std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t BuddyStrategy::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!IdleIsDone()) return 0;
   std::size_t given = 0;
-  while (given < bytes) {
-    Allocation* const memory = DetachIdle(Idle(/*fit_bytes=*/1).largest);
+  while (given < request.bytes) {
+    const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
+    if (largest < request.least_bytes) break;
+    Allocation* const memory = DetachIdle(largest);
     if (memory == nullptr) break;
     // A stream may have reused and freed it before it was detached.
     const std::size_t got = source_.Give(memory, IdleIsDone());

@@ -214,8 +214,29 @@ void BuddyPool::TakeIn() noexcept {
   }
 }
 
+IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
+  const auto joined = LockJoined();
+  IdleInfo idle;
+  idle.bytes = idle.bytes_with_lent = idle_.bytes();
+  idle.system_bytes = idle_.system_bytes();
+  idle_.FillInSizes(fit_bytes, idle);
+  return idle;
+}
+
+Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
+  std::unique_ptr<BuddyChunk> chunk;  // destroyed without the lock
+  const auto joined = LockJoined();
+  chunk.reset(static_cast<BuddyChunk*>(idle_.Smallest(bytes)));
+  if (chunk == nullptr) return nullptr;
+  idle_.Remove(chunk.get());
+  OrderOf(chunk->first).Remove(chunk->first);
+  blocks_.RemoveChunk(chunk.get(), records_);
+  LimitCache();
+  return chunk->memory;
+}
+
 Stats BuddyPool::stats() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Stats stats = stats_;
   stats.cache_hits += cache_.hits();
   stats.splits = blocks_.splits();
@@ -245,7 +266,7 @@ void BuddyPool::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool BuddyPool::IsConsistent() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return cache_.IsConsistent() && idle_.IsConsistent() &&
          blocks_.IsConsistent() && orders_[0].IsConsistent() &&
          orders_[1].IsConsistent();

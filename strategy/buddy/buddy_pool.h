@@ -79,16 +79,13 @@ class BuddyPool {
   // the next call that drains.
   void Give(Block* block) noexcept;
   void GiveLater(Block* block) noexcept;
-  // Drains the list of frees by other threads.
-  void TakeIn() noexcept;
+  void TakeIn() noexcept;  // Drains that list.
 
   // Chunks without a live block, as ChunkHolder::Idle.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept;
   // Removes the smallest idle chunk of at least `bytes` from the pool; the
   // caller owns its memory. Null if there is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;
-  // Removes any idle chunk, without a search.
-  Allocation* DetachAnyIdle() noexcept;
 
   // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces.
   // Blocks in the list count as in use: call TakeIn first.
@@ -104,20 +101,13 @@ class BuddyPool {
 
  private:
   OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }
-  // Holds the lock, with every free block in the index.
-  class Joined {
-   public:
-    explicit Joined(const BuddyPool& pool) : guard_(pool.lock_) {
-      // Const, because callers do not see whether a free block is in the cache
-      // or in the index.
-      const_cast<BuddyPool&>(pool).JoinAll();
-    }
-    Joined(const Joined&) = delete;
-    Joined& operator=(const Joined&) = delete;
-
-   private:
-    const std::lock_guard<SpinLock> guard_;
-  };
+  // Acquires the lock and puts every free block into the index. Const, because
+  // callers do not see whether a free block is in the cache or in the index.
+  [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
+    std::unique_lock<SpinLock> lock(lock_);
+    const_cast<BuddyPool*>(this)->JoinAll();
+    return lock;
+  }
 
   // Hold lock_, here and below. From the cache, or Find; counts the hit.
   Block* TakeOrFind(std::size_t size) noexcept;
@@ -126,14 +116,11 @@ class BuddyPool {
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
   void JoinAll() noexcept { Join(cache_.TakeAll()); }
-  // Adapts the limit of the cache to the bytes of the chunks.
   void LimitCache() noexcept;
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
   void Insert(Block* block) noexcept;
   void Publish(BuddyChunk* chunk, Preference preference) noexcept;
-  // Removes `chunk` from all lists. Null for null.
-  Chunk* Detach(Chunk* chunk) noexcept;
 
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;

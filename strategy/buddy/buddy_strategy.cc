@@ -31,10 +31,6 @@ BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
 BuddyStrategy::~BuddyStrategy() {
   pool().RemoveHolder(*this);
   GiveBackAll();
-  STRATA_LOG_IF(Error, left_huge_.count != 0)
-      << name() << ": giving " << left_huge_.bytes
-      << " bytes back although their streams could not be waited for";
-  GiveToSystem(left_huge_);
   const Stats left = stats();
   STRATA_LOG_IF(Error, left.chunks != 0)
       << name() << ": destroyed with live blocks; " << left.reserved_bytes
@@ -75,7 +71,6 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
   const std::size_t size =
       AlignUp(request.bytes, source_.sizes().min_block_bytes());
   const bool may_grow = (request.flags & kNoGrowth) == 0;
-  if (may_grow) GiveLeftHuge(/*may_wait=*/false);
   if (may_grow && !source_.Measure(failure)) {
     failure.requested_bytes = request.bytes;
     return nullptr;
@@ -93,8 +88,10 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
     result = TakeAnywhere(request, size);
   }
   if (result == nullptr) {
+    const Stats known = stats();
     failure.requested_bytes = request.bytes;
-    Explain(failure);
+    failure.in_use_bytes = known.in_use_bytes;
+    failure.largest_free_bytes = known.largest_free_bytes;
   }
   return result;
 }
@@ -106,12 +103,6 @@ Allocation* BuddyStrategy::TakeAnywhere(const Request& request,
     if (Allocation* found = pool->TryCached(request, size)) return found;
   }
   return nullptr;
-}
-
-void BuddyStrategy::Explain(Failure& failure) const noexcept {
-  const Stats known = stats();
-  failure.in_use_bytes = known.in_use_bytes;
-  failure.largest_free_bytes = known.largest_free_bytes;
 }
 
 void BuddyStrategy::DoFree(Allocation* allocation) noexcept {
@@ -137,73 +128,19 @@ Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
   Block* block = result->block();
   block->requested = request.bytes;
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  huge_.Add(block);
+  huge_.PushBack(block);
+  huge_uses_.Count(*block);
   return result;
 }
 
 void BuddyStrategy::GiveHuge(Block* block) noexcept {
-  HugeBlocks leaving;
   {
     const std::lock_guard<SpinLock> guard(huge_lock_);
     huge_.Remove(block);
-    SetLive(*block, false);
-    leaving = TakeLeftHuge();
-    leaving.Add(block);
+    huge_uses_.Uncount(*block);
   }
-  GiveOrLeave(leaving, chain_stream().Synchronize() == Status::kSuccess);
-}
-
-std::size_t BuddyStrategy::GiveLeftHuge(bool may_wait) noexcept {
-  if (!has_left_huge_.load(std::memory_order_relaxed)) return 0;
-  HugeBlocks leaving;
-  {
-    const std::lock_guard<SpinLock> guard(huge_lock_);
-    leaving = TakeLeftHuge();
-  }
-  return GiveOrLeave(leaving,
-                     may_wait ? chain_stream().Synchronize() == Status::kSuccess
-                              : chain_stream().IsDone());
-}
-
-BuddyStrategy::HugeBlocks BuddyStrategy::TakeLeftHuge() noexcept {
-  has_left_huge_ = false;
-  return std::exchange(left_huge_, HugeBlocks());
-}
-
-// A capturing stream cannot be waited for. Until it can be, memory that its
-// work may use is not freed to the driver.
-std::size_t BuddyStrategy::GiveOrLeave(HugeBlocks& leaving,
-                                       bool is_done) noexcept {
-  if (is_done) return GiveToSystem(leaving);
-  const std::lock_guard<SpinLock> guard(huge_lock_);
-  while (Block* block = leaving.blocks.front()) {
-    leaving.Remove(block);
-    left_huge_.Add(block);
-  }
-  has_left_huge_ = left_huge_.count != 0;
-  return 0;
-}
-
-std::size_t BuddyStrategy::GiveToSystem(HugeBlocks& leaving) noexcept {
-  std::size_t bytes = 0;
-  while (Block* block = leaving.blocks.front()) {
-    leaving.Remove(block);
-    SetLive(*block, true);
-    bytes += source_.Give(block->allocation());
-  }
-  return bytes;
-}
-
-void BuddyStrategy::HugeBlocks::Add(Block* block) {
-  blocks.PushBack(block);
-  ++count;
-  bytes += block->size;
-}
-
-void BuddyStrategy::HugeBlocks::Remove(Block* block) {
-  blocks.Remove(block);
-  --count;
-  bytes -= block->size;
+  source_.Give(block->allocation(),
+               chain_stream().Synchronize() == Status::kSuccess);
 }
 
 void BuddyStrategy::TakeInAll() const noexcept {
@@ -219,15 +156,15 @@ Stats BuddyStrategy::stats() const {
     Accumulate(sum, pool->stats());
   }
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  sum.reserved_bytes += huge_.bytes + left_huge_.bytes;
-  sum.in_use_bytes += huge_.bytes + left_huge_.bytes;
-  sum.chunks += huge_.count + left_huge_.count;
+  sum.reserved_bytes += huge_uses_.in_use_bytes();
+  sum.in_use_bytes += huge_uses_.in_use_bytes();
+  sum.chunks += huge_uses_.live_allocations();
   return sum;
 }
 
 std::size_t BuddyStrategy::huge_count() const {
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  return huge_.count;
+  return huge_uses_.live_allocations();
 }
 
 std::size_t BuddyStrategy::pool_count() const {
@@ -244,17 +181,14 @@ void BuddyStrategy::AppendBlocks(std::vector<BlockInfo>& blocks) const {
     pool->AppendBlocks(blocks);
   }
   const std::size_t before = blocks.size();
-  const auto add = [&blocks](const BlockQueue& queue) {
-    for (const Block* one = queue.front(); one != nullptr; one = one->next) {
-      blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
-    }
-  };
   ListUnderLock(
-      huge_lock_, [this] { return huge_.count + left_huge_.count; },
+      huge_lock_, [this] { return huge_uses_.live_allocations(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        add(huge_.blocks);
-        add(left_huge_.blocks);
+        for (const Block* one = huge_.front(); one != nullptr;
+             one = one->next) {
+          blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
+        }
       });
 }
 

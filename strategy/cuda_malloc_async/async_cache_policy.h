@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
-#include "strata/strategy/cuda_malloc_async/kept_bins.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -31,9 +31,10 @@ class AsyncCachePolicy {
   explicit AsyncCachePolicy(const StrategyOptions& options);
 
   bool has_bins() const { return largest_bin_bytes_ != 0; }
-  // Whether blocks of `size` are counted in KeptBins.
+  // Whether other streams may fetch blocks of `size`. Smaller bins are not
+  // worth the calls.
   bool IsLargeBin(std::size_t size) const {
-    return size >= KeptBins::kLeastBytes && has_bins();
+    return size >= kSystemStepBytes && has_bins();
   }
   // The size to request from the driver; not yet aligned.
   std::size_t SizeFor(std::size_t requested) const {

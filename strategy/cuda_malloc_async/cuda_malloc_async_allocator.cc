@@ -23,26 +23,24 @@ std::shared_ptr<const CaptureGate> GateOf(const ChainStream& stream) {
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     std::shared_ptr<DriverPool> driver, const StrategyOptions& options)
-    : ChunkHolder({.stream = stream->stream(), .layer = nullptr}),
-      HitPath(stream->state()),
-      pool_(std::move(pool)),
-      stream_(std::move(stream)),
+    : PoolingStrategy(std::move(pool), std::move(stream)),
+      HitPath(chain_stream().state()),
       driver_(std::move(driver)),
-      gate_(GateOf(*stream_)),
+      gate_(GateOf(chain_stream())),
       policy_(options),
       keeps_(gate_ != nullptr && policy_.max_block_bytes() != 0),
       cache_(keeps_ ? policy_.max_block_bytes() : 0, kAlignmentBytes,
              policy_.searches()) {
-  if (gate_ != nullptr) driver_->Heed(gate_);
-  if (keeps_ && pool_->reclaimer() != nullptr) {
-    registration_ = pool_->RegisterReclaim(ReclaimStep::kFlushCaches, *this);
+  if (keeps_ && reclaimer() != nullptr) {
+    registration_ =
+        this->pool().RegisterReclaim(ReclaimStep::kFlushCaches, *this);
   }
-  pool_->AddHolder(*this);
+  this->pool().AddHolder(*this);
 }
 
 CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   registration_.Reset();
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   CloseCache();
   FreeWaiting(/*may_wait=*/true);
   FreeKept();
@@ -51,16 +49,6 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   STRATA_LOG_IF(Error, left != 0)
       << "cuda_malloc_async: destroyed with " << left << " blocks on "
       << ToString(place()) << " that the driver still holds";
-}
-
-Failure CudaMallocAsyncAllocator::Refusal(Failure::Reason reason,
-                                          const Request& request,
-                                          const char* detail) noexcept {
-  Failure failure;
-  failure.reason = reason;
-  failure.detail = detail;
-  failure.requested_bytes = request.bytes;
-  return failure;
 }
 
 Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
@@ -75,21 +63,20 @@ Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
 
 Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
                                                   Failure& failure) noexcept {
-  using Reason = Failure::Reason;
+  const auto refuse = [&](Failure::Reason reason, const char* detail) {
+    Failure why = Refusal(reason, request);
+    why.detail = detail;
+    return Refuse(why, failure);
+  };
   const std::optional<std::size_t> size = SizeFor(request.bytes);
-  if (!size) {
-    return Refuse(Refusal(Reason::kTooLarge, request, ""), failure);
-  }
+  if (!size) return refuse(Failure::Reason::kTooLarge, "");
   if (request.alignment > kAlignmentBytes) {
-    return Refuse(Refusal(Reason::kBadRequest, request,
-                          "this alignment needs the aligned layer"),
-                  failure);
+    return refuse(Failure::Reason::kBadRequest,
+                  "this alignment needs the aligned layer");
   }
   const CallGate::Pass pass(stream_gate_);
-  if (!pass || stream_->retired()) {
-    return Refuse(
-        Refusal(Reason::kBadRequest, request, "the stream was destroyed"),
-        failure);
+  if (!pass || chain_stream().retired()) {
+    return refuse(Failure::Reason::kBadRequest, "the stream was destroyed");
   }
   if (keeps_) {
     const std::lock_guard<ChainLock> guard(lock_);
@@ -97,7 +84,7 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
     if (block != nullptr) return block->allocation();
   }
   if ((request.flags & kNoGrowth) != 0) {
-    return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
+    return refuse(Failure::Reason::kNoGrowth, "");
   }
   Allocation* const fetched = FetchKept(request, *size);
   return fetched != nullptr ? fetched : AllocateOn(request, *size, failure);
@@ -109,8 +96,9 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   if (!IsAnnounced()) FreeWaiting();
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) {
-    return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
-                  failure);
+    Failure why = Refusal(Failure::Reason::kHostMemory, request);
+    why.detail = "no record";
+    return Refuse(why, failure);
   }
   const std::size_t exact = AlignUp(request.bytes, kAlignmentBytes);
   const bool is_of_capture = keeps_ && IsAnnounced();
@@ -125,7 +113,8 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     ptr = AskDriver(size, why);
   }
   // Flush the cache first: its memory may be enough for the request.
-  if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
+  if (ptr == 0 && driver_->CanHold(size) &&
+      FlushCache(/*for_request=*/true) != 0) {
     ptr = AskDriver(size, why);
   }
   if (ptr == 0) {
@@ -165,7 +154,7 @@ std::optional<std::size_t> CudaMallocAsyncAllocator::SizeFor(
 
 DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
                                               Failure& why) noexcept {
-  if (!pool_->budget().Claim(size, why)) {
+  if (!pool().budget().Claim(size, why)) {
     // Idle memory does not count as in use, so freeing it does not help against
     // this limit.
     why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
@@ -175,11 +164,11 @@ DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
   bool is_within_limit = true;
   const DevicePtr ptr = driver_->Allocate(
       size, stream(),
-      [&] { return is_within_limit = pool_->budget().FitsBesideRanges(); },
+      [&] { return is_within_limit = pool().budget().FitsBesideRanges(); },
       why);
   if (ptr == 0) {
-    pool_->budget().Unclaim(size);
-    if (!is_within_limit) why.reserved_bytes = pool_->reserved_bytes();
+    pool().budget().Unclaim(size);
+    if (!is_within_limit) why.reserved_bytes = pool().reserved_bytes();
   }
   return ptr;
 }
@@ -206,17 +195,17 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
 }
 
 bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
-  Device& device = *stream_->device();
+  Device& device = *chain_stream().device();
   const CallGate::Pass pass(stream_gate_);
-  if (!pass || !device.caps().capture || stream_->retired() || IsLost()) {
+  if (!pass || !device.caps().capture || chain_stream().retired() || IsLost()) {
     return false;
   }
   if (!CanNameStream()) return IsAnnounced();
   CaptureStatus status = CaptureStatus::kNone;
   const Status answer = device.StreamIsCapturing(stream(), &status);
   if (answer == Status::kInvalidResourceHandle &&
-      stream_->timeline() != nullptr) {
-    stream_->timeline()->Lose(answer);
+      chain_stream().timeline() != nullptr) {
+    chain_stream().timeline()->Lose(answer);
     return !IsLost();
   }
   // A stream that cannot be queried may be part of a capture (C12).
@@ -244,7 +233,6 @@ std::size_t CudaMallocAsyncAllocator::GiveBack(
       return GiveBackDone();
     case GiveBackRequest::Kind::kBestFit:
     case GiveBackRequest::Kind::kOffer:
-    case GiveBackRequest::Kind::kLargestFirst:
       break;  // there are no chunks
   }
   return 0;
@@ -267,7 +255,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   }
   FreeWaiting(/*may_wait=*/true);
   FreeKept();
-  const Status status = stream_->Synchronize();
+  const Status status = chain_stream().Synchronize();
   // kNotReady is no error: a capture was announced meanwhile.
   STRATA_LOG_IF(Error,
                 status != Status::kSuccess && status != Status::kNotReady)
@@ -279,7 +267,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
 
 std::size_t CudaMallocAsyncAllocator::GiveBackDone() noexcept {
   if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
-      stream_->IsDone()) {
+      chain_stream().IsDone()) {
     FlushCache();
   }
   return 0;  // The trim reports the bytes.
@@ -296,7 +284,7 @@ void CudaMallocAsyncAllocator::GiveUpIdle() noexcept {
   FreeWaiting();
   if (gate_ == nullptr) return;
   const CaptureGate::Calm calm(*gate_);
-  if (calm && stream_->IsDone()) driver_->GiveBack();
+  if (calm && chain_stream().IsDone()) driver_->GiveBack();
 }
 
 Stats CudaMallocAsyncAllocator::stats() const {
@@ -316,12 +304,7 @@ void CudaMallocAsyncAllocator::ResetPeak() {
     const std::lock_guard<ChainLock> guard(lock_);
     uses_.ResetPeak();
   }
-  pool_->ResetPeak();
-}
-
-void CudaMallocAsyncAllocator::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
-  pool_->Accept(visitor);
+  PoolingStrategy::ResetPeak();
 }
 
 // Drivers pool device memory only. Other places use the direct strategy.
@@ -341,8 +324,8 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
   auto driver =
       std::static_pointer_cast<DriverPool>(pool->budget().ShareDriverHeld([&] {
         return std::make_shared<DriverPool>(
-            device, options.Get<CudaMallocAsyncOptions>(), pool->limit_bytes(),
-            pool->limit_flag());
+            device, options.Get<CudaMallocAsyncOptions>(), GateOf(*stream),
+            pool->limit_bytes(), pool->limit_flag());
       }));
   return std::make_shared<CudaMallocAsyncAllocator>(
       std::move(pool), std::move(stream), std::move(driver), options);

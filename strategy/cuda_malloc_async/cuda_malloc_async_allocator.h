@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strata/allocation/chunks/chunk_pool.h"
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
 #include "strata/allocation/hit/hit_path.h"
@@ -20,65 +19,45 @@
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/allocation/streams/chain_stream.h"
 #include "strata/strategy/cuda_malloc_async/async_cache_policy.h"
 #include "strata/strategy/cuda_malloc_async/driver_pool.h"
-#include "strata/strategy/cuda_malloc_async/kept_bins.h"
+#include "strata/strategy/pooling_strategy.h"
 
 namespace strata {
 
 // The driver's own stream-ordered pool. Requests and frees are driver calls in
 // the order of the chain's stream, except for sizes that recur.
+// docs/rules/cuda_malloc_async.md has each rule and its reason.
 //
 // Model: memory is allocated on the chain's stream.
-//   Marks: RecordStream marks an allocation with another stream. Without marks,
-//   it is freed on the chain's stream. With marks, it is freed on a free stream
-//   that the place has for that set of streams, after the work of all of them.
-//   Marks cost no wait on the host. The layer above handles marks of streams of
-//   other devices.
+//   Marks: memory that RecordStream marked is freed on a free stream, after the
+//   work of all streams that used it. Marks cost no wait on the host.
 //   Captures: memory used by a capturing stream is freed after the capture, and
 //   no capture begins during a free. Memory of a thread's own stream that
 //   another thread frees waits for the owner thread, or for the device.
-//   Pressure: before an allocation, a stream waits for the free streams if the
-//   bytes in use and the bytes freed but pending exceed a ratio of the device.
-//   The limit is checked on bytes in use before the driver is called; the
-//   driver enforces it on the bytes that an own pool reserves. Release and
-//   exhaustion trim the pool. Memory that the driver refuses to free is freed
-//   later, after a wait for the device.
-//   Cache: freed blocks without marks, of sizes that recur, stay in a
-//   FrontCache for the same stream. They stay claimed. They are freed in the
-//   stream before a request is refused or waits for pending bytes, when the
-//   place runs short, on Release, and when the stream ends. They are also freed
-//   when they exceed the share of held bytes that the policy allows. The
-//   reserved bytes of the driver are not used for that, because reading them
-//   takes a call.
-//   Growth: the growth of the driver is not visible either. So the cache is
-//   flushed before a request of kSystemStepBytes or more that the chain's idle
-//   memory may not serve. That idle memory is estimated as the peak of
-//   HeldBytes since memory was last released, minus the bytes held now.
-//   While a capture is announced, no request uses the cache, and a shortage of
-//   another stream does not free it. Memory that is freed or was allocated
-//   during a capture never enters the cache, because it may belong to a graph.
-//   Without a timeline, which knows of captures, there is no cache. kNoGrowth
-//   is served from the cache alone, because a driver's pool does not report its
-//   free memory.
+//   Pressure: a stream waits for the free streams before an allocation if bytes
+//   in use and pending exceed a ratio of the device. Release and exhaustion
+//   trim the pool. Memory that the driver refuses to free waits for the device.
+//   Cache: freed blocks without marks, of sizes that recur, stay claimed in a
+//   FrontCache for the same stream. They are freed before a request is refused
+//   or waits, before the driver may have to grow, when the place runs short, on
+//   Release, when the stream ends, and above the limit of the policy. Memory of
+//   a capture never enters the cache, and no request uses the cache while one
+//   is announced. kNoGrowth is served from the cache alone.
 //   Bins (AsyncCachePolicy): a request gets its bin, or its own size if the
-//   memory left does not hold the bin. The cache then stays filled while the
-//   driver grows. A request for a bin of kSystemStepBytes or more first takes a
-//   cached bin of another stream of the place, if that stream has no work left.
-//   Only then it calls the driver.
+//   memory left does not hold the bin. A request for a large bin first takes a
+//   cached one of another stream of the place that has no work left.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise
 //   one driver call per request and per free; a marked free costs an event and
 //   two more calls per stream. With bins, a request of kSystemStepBytes or more
-//   visits every chain of the place, without its lock. It asks the streams of
+//   visits every chain of the place whose lock is free. It asks the streams of
 //   chains with a fitting bin for work, until one has none.
 // Lifetime: after the chain's stream has ended, remaining memory is freed on
 //   the free stream that stands for it.
 // Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the
 //   cache: hotpath.md §6.
-class CudaMallocAsyncAllocator final : public Allocator,
-                                       private ChunkHolder,
+class CudaMallocAsyncAllocator final : public PoolingStrategy,
                                        private HitPath,
                                        private ReclaimSource {
  public:
@@ -102,20 +81,15 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   void StreamDestroyed(Stream stream) noexcept override;
 
-  Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "cuda_malloc_async"; }
   std::uint32_t unserved_flags() const override {
     return kOneHandle | kLegacyIpc;
   }
-  Place place() const override { return pool_->place(); }
-  Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override { return kAlignmentBytes; }
   std::size_t natural_alignment() const override { return kAlignmentBytes; }
   // The reserved bytes are those of the place: see ChunkPool.
   Stats stats() const override;
   void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
-  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
   HitPath* hit_path() override { return keeps_ ? this : nullptr; }
 
   // Bytes of freed blocks in the cache.
@@ -164,17 +138,13 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void StreamEnds(Stream stream) noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
 
-  // GiveBackRequest::Kind. Frees the cache so that the pool can be trimmed.
-  // Returns the bytes that were cached.
+  // Free the cache, so that DriverPool can return its memory. GiveBackAll
+  // returns the bytes that were cached.
   std::size_t GiveBackAll() noexcept;
-  // Frees the cached blocks, so that DriverPool can return their memory.
   std::size_t GiveBackDone() noexcept;
   void GiveUpIdle() noexcept;
-  // Bytes in the cache.
   std::size_t IdleBytes() const noexcept;
 
-  Failure Refusal(Failure::Reason reason, const Request& request,
-                  const char* detail) noexcept;
   Allocation* Refuse(const Failure& why, Failure& failure) noexcept;
   // Allocates on the chain's stream, which has not ended.
   Allocation* AllocateOn(const Request& request, std::size_t size,
@@ -191,10 +161,11 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // another thread: its memory waits for that thread, or is freed after the
   // device.
   bool CanNameStream() const noexcept {
-    return stream_->retired() || stream_->device()->CanName(stream());
+    return chain_stream().retired() ||
+           chain_stream().device()->CanName(stream());
   }
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
-  // Whether the chain's stream was destroyed without an announcement.
+  // The chain's stream was destroyed without an announcement.
   bool IsLost() const noexcept;
   // Waits for the device, unless another thread did so since. False during a
   // capture.
@@ -214,7 +185,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Marks of `stream`, which is about to end, become marks of a stand-in. With
   // `is_user`, the stand-in is made even without such marks.
   void Replace(const Stream& stream, bool is_user) noexcept;
-  // Records a block that the driver did not free; its marks are dropped.
+  // For a block that the driver did not free. Drops its marks.
   void Keep(Block* block) noexcept;
   // Frees the waiting blocks that may be freed now. `may_wait` as for TryFree.
   void FreeWaiting(bool may_wait = false) noexcept;
@@ -223,7 +194,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   static bool IsNamed(const Marks& marks, const Stream& stream);
   // Whether a mark names `stream`, or a free that may use it is in flight.
   bool IsKnown(const Stream& stream) noexcept;
-  // Returns the record of freed memory to the slab.
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
 
@@ -240,19 +210,10 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool LimitCache() noexcept;
   // Frees cached blocks above the limit, or of no further use.
   void Trim() noexcept;
-  // Updates the counts for blocks that left the cache, linked by free_next.
-  // Hold lock_.
-  void CountOut(const Block* taken) noexcept;
-  // Empties the cache; linked by free_next.
-  Block* TakeAll() noexcept;
+  Block* TakeAll() noexcept;  // The whole cache, linked by free_next.
   // Takes a cached block that serves `bytes`, of which `requested` were asked
   // for; null if there is none. Hold lock_.
   Block* TakeKept(std::size_t bytes, std::size_t requested) noexcept;
-  // TakeKept where there are bins; out of line, for chains without bins.
-  [[gnu::noinline]] Block* TakeBin(std::size_t bytes,
-                                   std::size_t requested) noexcept;
-  [[gnu::noinline]] void NoteKept(std::size_t bytes) noexcept;
-  // Counts the block as in use. Hold lock_.
   void Start(Block* block, std::size_t requested) noexcept {
     block->requested = requested;
     uses_.Count(*block);
@@ -260,17 +221,13 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Frees blocks that left the cache, in the stream; returns their bytes.
   std::size_t FreeCached(Block* cached) noexcept;
   // Frees the whole cache; returns its bytes. Does nothing while a capture is
-  // announced, because this stream may begin one.
-  std::size_t FlushCache() noexcept;
-  // FlushCache for a request on the stream: does nothing only while that stream
-  // is capturing.
-  std::size_t FlushForRequest() noexcept;
+  // announced, because this stream may begin one. `for_request`, for a request
+  // on the stream: does nothing only while that stream is capturing.
+  std::size_t FlushCache(bool for_request = false) noexcept;
   // FlushCache, and closes the cache for ever. Memory that would become part of
   // a capture waits.
   void CloseCache() noexcept;
 
-  const std::shared_ptr<ChunkPool> pool_;
-  const std::shared_ptr<ChainStream> stream_;
   const std::shared_ptr<DriverPool> driver_;
   const std::shared_ptr<const CaptureGate> gate_;  // Null: no gate is known.
   const AsyncCachePolicy policy_;
@@ -302,7 +259,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::uint64_t failures_ = 0;
   RecordList kept_;  // Freed, but not yet by the driver.
   FrontCache cache_;
-  KeptBins kept_bins_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.
   std::size_t graph_bytes_ = 0;  // Bytes in use that may belong to graphs.
   // Peak of HeldBytes since memory was last released.

@@ -24,20 +24,8 @@ Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
 Block* CudaMallocAsyncAllocator::TakeKept(std::size_t bytes,
                                           std::size_t requested) noexcept {
   if (IsAnnounced()) return nullptr;
-  if (policy_.has_bins()) [[unlikely]] {
-    return TakeBin(bytes, requested);
-  }
-  Block* const block = cache_.Take(bytes);
-  if (block != nullptr) Start(block, requested);
-  return block;
-}
-
-Block* CudaMallocAsyncAllocator::TakeBin(std::size_t bytes,
-                                         std::size_t requested) noexcept {
   Block* const block = cache_.Take(policy_.SizeFor(bytes));
-  if (block == nullptr) return nullptr;
-  Start(block, requested);
-  if (policy_.IsLargeBin(block->size)) kept_bins_.Remove(block->size);
+  if (block != nullptr) Start(block, requested);
   return block;
 }
 
@@ -47,14 +35,7 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   uses_.Uncount(*block, requested);
-  if (policy_.has_bins()) [[unlikely]] {
-    NoteKept(block->size);
-  }
   return true;
-}
-
-void CudaMallocAsyncAllocator::NoteKept(std::size_t bytes) noexcept {
-  if (policy_.IsLargeBin(bytes)) kept_bins_.Add(bytes);
 }
 
 bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
@@ -86,22 +67,14 @@ void CudaMallocAsyncAllocator::Trim() noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     if (!LimitCache()) return;
     cached = cache_.is_sweep_due() ? cache_.TakeStale() : cache_.TakeAll();
-    CountOut(cached);
     LimitCache();
   }
   FreeCached(cached);
 }
 
-void CudaMallocAsyncAllocator::CountOut(const Block* taken) noexcept {
-  for (; taken != nullptr; taken = taken->free_next) {
-    if (policy_.IsLargeBin(taken->size)) kept_bins_.Remove(taken->size);
-  }
-}
-
 Block* CudaMallocAsyncAllocator::TakeAll() noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   Block* const cached = cache_.TakeAll();
-  CountOut(cached);
   LimitCache();
   return cached;
 }
@@ -117,16 +90,11 @@ std::size_t CudaMallocAsyncAllocator::FreeCached(Block* cached) noexcept {
   return bytes;
 }
 
-std::size_t CudaMallocAsyncAllocator::FlushCache() noexcept {
+std::size_t CudaMallocAsyncAllocator::FlushCache(bool for_request) noexcept {
   if (IdleBytes() == 0) return 0;
   const CaptureGate::Calm calm(*gate_);
-  return calm ? FreeCached(TakeAll()) : 0;
-}
-
-std::size_t CudaMallocAsyncAllocator::FlushForRequest() noexcept {
-  if (IdleBytes() == 0) return 0;
-  const CaptureGate::Calm calm(*gate_);
-  return calm || !IsCapturing() ? FreeCached(TakeAll()) : 0;
+  const bool may_free = calm || (for_request && !IsCapturing());
+  return may_free ? FreeCached(TakeAll()) : 0;
 }
 
 Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
@@ -135,7 +103,8 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
       driver_->is_deterministic()) {
     return nullptr;
   }
-  Allocation* const kept = pool_->loans().FetchKept({size, *stream_}, *this);
+  Allocation* const kept =
+      pool().loans().FetchKept({size, chain_stream()}, *this);
   if (kept == nullptr) return nullptr;
   Block* const block = kept->block();
   SetFlags(*block, kBlockLive);
@@ -153,7 +122,7 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
 Allocation* CudaMallocAsyncAllocator::Lend(
     const LoanRequest& request) noexcept {
   const std::size_t bytes = request.bytes;
-  if (!kept_bins_.any(bytes) || !CanNameStream()) return nullptr;
+  if (!policy_.IsLargeBin(bytes) || !CanNameStream()) return nullptr;
   Block* kept = nullptr;
   {
     // Do not wait for a chain that is using its cache.
@@ -161,17 +130,13 @@ Allocation* CudaMallocAsyncAllocator::Lend(
     if (!guard) return nullptr;
     kept = cache_.TakeOut(bytes);
     if (kept == nullptr) return nullptr;
-    CountOut(kept);
   }
   // Query the stream only now, to cover all work before the free of the block.
   // IsDone queries no stream while captures are announced.
-  const bool is_done = stream_->IsDone();
+  const bool is_done = chain_stream().IsDone();
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    if (!is_done && cache_.Give(kept)) {
-      kept_bins_.Add(bytes);
-      return nullptr;
-    }
+    if (!is_done && cache_.Give(kept)) return nullptr;
     LimitCache();
   }
   if (is_done) return kept->allocation();
@@ -180,15 +145,12 @@ Allocation* CudaMallocAsyncAllocator::Lend(
 }
 
 void CudaMallocAsyncAllocator::CloseCache() noexcept {
-  Block* cached = nullptr;
   {
     const std::lock_guard<ChainLock> guard(lock_);
     is_closed_ = true;
     cache_.set_limit_bytes(0);
-    cached = cache_.TakeAll();
-    CountOut(cached);
   }
-  FreeCached(cached);
+  FreeCached(TakeAll());
 }
 
 std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {
@@ -206,8 +168,7 @@ std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
 
 bool CudaMallocAsyncAllocator::IsConsistent() const {
   const std::lock_guard<ChainLock> guard(lock_);
-  return cache_.IsConsistent() && (keeps_ || cache_.empty()) &&
-         (!cache_.empty() || kept_bins_.empty());
+  return cache_.IsConsistent() && (keeps_ || cache_.empty());
 }
 
 }  // namespace strata

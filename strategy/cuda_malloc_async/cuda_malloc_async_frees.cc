@@ -54,7 +54,7 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
 bool CudaMallocAsyncAllocator::IsForbidden(const Mark* mark,
                                            bool has_stream) const noexcept {
   const auto may_touch = [this](const Stream& stream) {
-    return gate_->MayTouch(*stream_->device(), stream);
+    return gate_->MayTouch(*chain_stream().device(), stream);
   };
   return (has_stream && !may_touch(stream())) ||
          (mark != nullptr &&
@@ -70,8 +70,8 @@ bool CudaMallocAsyncAllocator::TryFree(Block* block, const Mark* mark,
   std::optional<CaptureGate::Calm> calm;
   std::optional<RelaxedCaptureScope> relaxed;
   if (gate_ != nullptr && !calm.emplace(*gate_)) {
-    relaxed.emplace(*stream_->device());
-    if (!*relaxed || IsForbidden(mark, pass && !stream_->retired())) {
+    relaxed.emplace(*chain_stream().device());
+    if (!*relaxed || IsForbidden(mark, pass && !chain_stream().retired())) {
       return false;
     }
   }
@@ -148,7 +148,7 @@ void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
 bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
                                         const Mark* mark) noexcept {
   const CallGate::Pass pass(stream_gate_);
-  bool has_stream = pass && !stream_->retired() && !IsLost();
+  bool has_stream = pass && !chain_stream().retired() && !IsLost();
   const Stream own = stream();
   const DevicePtr ptr = AddressOf(block);
   if (mark == nullptr && has_stream && CanNameStream()) {
@@ -157,7 +157,8 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
     // the capture.
     if (IsAnnounced()) return false;
     // The stream may have ended.
-    if (stream_->timeline() != nullptr) stream_->timeline()->SeeIdle();
+    if (chain_stream().timeline() != nullptr)
+      chain_stream().timeline()->SeeIdle();
     has_stream = !IsLost();
   }
   if (IsLost() && !AwaitLost()) return false;
@@ -173,16 +174,17 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
 }
 
 bool CudaMallocAsyncAllocator::IsLost() const noexcept {
-  return stream_->timeline() != nullptr && stream_->timeline()->lost();
+  return chain_stream().timeline() != nullptr &&
+         chain_stream().timeline()->lost();
 }
 
 bool CudaMallocAsyncAllocator::AwaitLost() noexcept {
-  StreamTimeline& timeline = *stream_->timeline();
+  StreamTimeline& timeline = *chain_stream().timeline();
   return timeline.Await(timeline.NoteOnly()) == Status::kSuccess;
 }
 
 void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
-  pool_->budget().Unclaim(block->size);
+  pool().budget().Unclaim(block->size);
   RecordSlab::Instance().Give(block);
 }
 
@@ -223,15 +225,15 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     }
     return true;
   } catch (const std::bad_alloc&) {
-    return !AwaitOrLoseUse(*block, *stream_->device(), stream, gate_.get(),
-                           name());
+    return !AwaitOrLoseUse(*block, *chain_stream().device(), stream,
+                           gate_.get(), name());
   }
 }
 
 void CudaMallocAsyncAllocator::HeedEnd(const Stream& stream) {
   // Through the pool, because the chain may outlive its front.
   if (heeded_.load(std::memory_order_relaxed) == stream.uid) return;
-  pool_->holders().HeedEnd(stream, *this);
+  pool().holders().HeedEnd(stream, *this);
   heeded_.store(stream.uid, std::memory_order_relaxed);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -25,6 +24,7 @@ bool IsFailure(Status status) {
 }  // namespace
 
 DriverPool::DriverPool(Device& device, const CudaMallocAsyncOptions& options,
+                       std::shared_ptr<const CaptureGate> gate,
                        std::size_t limit_bytes, const char* limit_flag)
     : device_(device),
       use_default_pool_(options.cuda_malloc_async_pool == "default"),
@@ -35,6 +35,7 @@ DriverPool::DriverPool(Device& device, const CudaMallocAsyncOptions& options,
       throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
       limit_bytes_(limit_bytes),
       limit_flag_(limit_flag),
+      gate_(std::move(gate)),
       free_streams_(device) {}
 
 DriverPool::~DriverPool() {
@@ -130,7 +131,7 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                FunctionRef<bool()> fits,
                                Failure& failure) noexcept {
   failure = Failure();
-  const DriverCallScope scope(Gate(), device_);
+  const DriverCallScope scope(gate_.get(), device_);
   if (!scope) {
     failure.reason = Failure::Reason::kDevice;
     failure.status = Status::kNotReady;
@@ -222,7 +223,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   for (const Stream& user : users) ordered = ordered && Order(aside, user);
   if (!ordered) return false;
   if (aside.uid == 0) {
-    const DriverCallScope scope(Gate(), device_);
+    const DriverCallScope scope(gate_.get(), device_);
     if (!scope) return false;
     // The host has waited for all streams.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
@@ -235,9 +236,8 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
 }
 
 bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
-  const CaptureGate* const gate = Gate();
   std::optional<CaptureGate::Calm> calm;
-  if (gate != nullptr && !calm.emplace(*gate)) return false;
+  if (gate_ != nullptr && !calm.emplace(*gate_)) return false;
   const Status status = device_.Synchronize();
   if (IsFailure(status)) return false;
   return Freed(device_.MemFree(ptr), ptr, bytes);
@@ -248,7 +248,7 @@ Stream DriverPool::FreeStreamOf(const std::vector<Stream>& users,
   SideStreams::Key key = SideStreams::kNone;
   if (owner != nullptr) key = SideStreams::With(key, *owner);
   for (const Stream& user : users) key = SideStreams::With(key, user);
-  return free_streams_.Of(key, Gate());
+  return free_streams_.Of(key, gate_.get());
 }
 
 bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
@@ -271,28 +271,19 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
   return status == Status::kSuccess;
 }
 
-void DriverPool::Heed(std::shared_ptr<const CaptureGate> gate) {
-  const std::lock_guard<SpinLock> guard(lock_);
-  if (gate_owner_ != nullptr) return;
-  gate_owner_ = std::move(gate);
-  gate_ = gate_owner_.get();
-}
-
 bool DriverPool::DuringCapture() const noexcept {
-  const CaptureGate* const gate = Gate();
-  return gate != nullptr && gate->any();
+  return gate_ != nullptr && gate_->any();
 }
 
 bool DriverPool::IsCapturing(Stream stream) noexcept {
-  const CaptureGate* const gate = Gate();
-  return gate != nullptr && gate->IsCapturing(device_, stream);
+  return gate_ != nullptr && gate_->IsCapturing(device_, stream);
 }
 
 bool DriverPool::WaitOnHost(Stream stream) noexcept {
   // ChainStream::Synchronize may wait for the whole device instead, which would
   // end captures (cuda_semantics.md C16).
   if (DuringCapture()) {
-    const DriverCallScope scope(Gate(), device_);
+    const DriverCallScope scope(gate_.get(), device_);
     return scope && device_.StreamSynchronize(stream) == Status::kSuccess;
   }
   return ChainStream(device_, stream).Synchronize() == Status::kSuccess;
@@ -341,10 +332,9 @@ std::uint64_t DriverPool::FindDone(Predicate is_done) noexcept {
 }
 
 std::uint64_t DriverPool::AskPending() noexcept {
-  const CaptureGate* const gate = Gate();
   std::optional<CaptureGate::Calm> calm;
   const bool may_ask =
-      !is_deterministic_ && (gate == nullptr || calm.emplace(*gate));
+      !is_deterministic_ && (gate_ == nullptr || calm.emplace(*gate_));
   return FindDone([&](const Stream& aside) {
     return may_ask && device_.StreamQuery(aside) == Status::kSuccess;
   });
@@ -395,7 +385,7 @@ std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
                                       std::atomic<std::size_t>& last) noexcept {
   if (!is_open()) return 0;
   std::uint64_t value = 0;
-  const DriverCallScope scope(Gate(), device_);
+  const DriverCallScope scope(gate_.get(), device_);
   if (!scope ||
       device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
     return last.load();
@@ -414,7 +404,7 @@ std::size_t DriverPool::PeakReservedBytes() noexcept {
 
 void DriverPool::ResetPeak() noexcept {
   if (!is_open()) return;
-  const DriverCallScope scope(Gate(), device_);
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status =
       scope ? device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0)
             : Status::kNotReady;
@@ -434,7 +424,7 @@ std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
 
 std::size_t DriverPool::GiveBack() noexcept {
   if (!is_open()) return 0;
-  const DriverCallScope scope(Gate(), device_);
+  const DriverCallScope scope(gate_.get(), device_);
   if (!scope) return 0;
   const std::size_t before = ReservedBytes();
   const Status status = device_.PoolTrimTo(pool(), 0);

@@ -15,7 +15,6 @@
 #include "strata/allocation/streams/side_streams.h"
 #include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
-#include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
 
 namespace strata {
@@ -43,15 +42,14 @@ namespace strata {
 // Source: paddle.md §3.7 rules 2 to 4; cuda_semantics.md P1 to P10.
 class DriverPool final : public DriverHeld {
  public:
-  // Makes no device call. `limit_bytes` bounds the reserved bytes of an own
-  // pool; 0: no limit. `limit_flag` is the flag that failures name:
-  // Failure::limit_flag.
+  // Makes no device call. The device is not waited for while captures are
+  // announced at `gate` (null: no gate). `limit_bytes` bounds the reserved
+  // bytes of an own pool; 0: no limit. `limit_flag` is the flag that failures
+  // name: Failure::limit_flag.
   DriverPool(Device& device, const CudaMallocAsyncOptions& options,
-             std::size_t limit_bytes, const char* limit_flag = "");
+             std::shared_ptr<const CaptureGate> gate, std::size_t limit_bytes,
+             const char* limit_flag = "");
   ~DriverPool() override;
-
-  // Forbids to wait for the device while captures are announced at `gate`.
-  void Heed(std::shared_ptr<const CaptureGate> gate);
 
   bool is_open() const { return pool_.load() != nullptr; }
   // Whether addresses must depend on the program alone, and not on the time at
@@ -152,8 +150,6 @@ class DriverPool final : public DriverHeld {
   // Whether work in `stream` becomes part of a capture.
   bool IsCapturing(Stream stream) noexcept;
   bool WaitOnHost(Stream stream) noexcept;
-  // Null: no gate.
-  const CaptureGate* Gate() const noexcept { return gate_.load(); }
   bool DuringCapture() const noexcept;
   // Makes `waiter`, or the host if it has no uid, wait for `stream`.
   bool Order(Stream waiter, Stream stream) noexcept;
@@ -168,6 +164,7 @@ class DriverPool final : public DriverHeld {
   const double throttle_ratio_;
   const std::size_t limit_bytes_;
   const char* const limit_flag_;
+  const std::shared_ptr<const CaptureGate> gate_;  // Null: no gate.
 
   std::atomic<void*> pool_{nullptr};  // Null until first use.
   std::atomic<std::size_t> in_use_bytes_{0};
@@ -180,10 +177,6 @@ class DriverPool final : public DriverHeld {
   std::atomic<std::size_t> last_reserved_{0};
   std::atomic<std::size_t> last_peak_{0};
 
-  std::atomic<const CaptureGate*> gate_{nullptr};  // Set once.
-
-  SpinLock lock_;
-  std::shared_ptr<const CaptureGate> gate_owner_;  // guarded by lock_
   SideStreams free_streams_;
 };
 

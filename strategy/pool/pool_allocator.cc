@@ -106,17 +106,11 @@ Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
   if (block == nullptr) return nullptr;
   cached_system_bytes_ -= SystemBytes(*block);
   ++stats_.cache_hits;
-  ++rates_.hits;
   Start(block, requested);
   return block;
 }
 
 void PoolAllocator::Keep(Block* block) {
-  ++rates_.puts;
-  Insert(block);
-}
-
-inline void PoolAllocator::Insert(Block* block) {
   block->flags = 0;
   block->offset_units = waits_.now();
   block->is_free = true;
@@ -168,13 +162,8 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
 
 Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
                                 Failure& failure) noexcept {
-  std::size_t buckets = 0;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    buckets = cached_.MissingBuckets();
-  }
-  ExactIndex::Supplies supplies;
-  if (!supplies.Stock(buckets)) {
+  ExactIndex::Sizes spare = ExactIndex::MakeSpare();
+  if (spare.empty()) {
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
   Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
@@ -186,11 +175,8 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     return nullptr;
   }
   Block* block = piece->block();
-  if (Keeps(0)) {
-    ++stats_.cache_misses;
-    ++rates_.misses;
-  }
-  cached_.Open(block->size, supplies);
+  if (Keeps(0)) ++stats_.cache_misses;
+  cached_.Open(block->size, spare);
   Start(block, request.unpadded_bytes());
   return piece;
 }
@@ -248,7 +234,7 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
     return true;
   }
   const std::lock_guard<SpinLock> guard(lock_);
-  Insert(block);
+  Keep(block);
   NoteExcess();
   return false;
 }
@@ -277,23 +263,28 @@ bool PoolAllocator::TakeExcess(RecordList& leaving) {
     leaving.Push(TakeOldest());
     ++evictions_;
     if (!is_one_too_many) continue;
-    ++rates_.evicted;
-    if (auto_resize_ && rates_.evicted % kCheckInterval == 0) Resize();
+    ++evicted_;
+    if (auto_resize_ && evicted_ % kCheckInterval == 0) Resize();
   }
   NoteExcess();
   return IsWithinLimits();
 }
 
 void PoolAllocator::Resize() {
-  if (Rate(rates_.evicted, rates_.puts) <= kTolerableRate ||
-      Rate(rates_.misses, rates_.misses + rates_.hits) <= kTolerableRate) {
+  Stats now = stats_;
+  uses_.FillIn(now);
+  const std::uint64_t hits = now.cache_hits - at_resize_.cache_hits;
+  const std::uint64_t misses = now.cache_misses - at_resize_.cache_misses;
+  if (Rate(evicted_, now.frees - at_resize_.frees) <= kTolerableRate ||
+      Rate(misses, misses + hits) <= kTolerableRate) {
     return;
   }
   size_limit_ = size_limit_ < kLeastLimit
                     ? kLeastLimit
                     : static_cast<std::size_t>(
                           kGrowthFactor * static_cast<double>(size_limit_));
-  rates_ = Rates();
+  at_resize_ = now;
+  evicted_ = 0;
 }
 
 bool PoolAllocator::Wait() noexcept {
@@ -315,7 +306,7 @@ void PoolAllocator::NoteWait() noexcept {
 
 std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
                                         bool is_done) noexcept {
-  ExactIndex::Supplies emptied;
+  ExactIndex::Sizes emptied;
   RecordList closed;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -384,7 +375,6 @@ std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
       return GiveBackDone(request.bytes);
     case GiveBackRequest::Kind::kBestFit:
     case GiveBackRequest::Kind::kOffer:
-    case GiveBackRequest::Kind::kLargestFirst:
       break;  // No piece has a size that other streams use.
   }
   return 0;

@@ -35,8 +35,8 @@ namespace strata {
 //   cannot be waited for; it stays beyond the limits until a later free can
 //   wait.
 // Threads: any thread.
-// Cost: a hit, and a free that caches the piece, are O(1) under one spin lock,
-//   without heap or system call.
+// Cost: a hit, and a free that caches the piece, are O(log n) in the sizes of
+//   pieces under one spin lock, without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
 class PoolAllocator final : public PoolingStrategy, private HitPath {
@@ -66,14 +66,6 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   bool IsConsistent() const;
 
  private:
-  // Counters for pool_auto_resize, since the limit last changed.
-  struct Rates {
-    std::uint64_t puts = 0;  // pieces that were freed
-    std::uint64_t evicted = 0;
-    std::uint64_t hits = 0;
-    std::uint64_t misses = 0;
-  };
-
   struct Amount {
     std::size_t pieces = 0;
     std::size_t bytes = 0;
@@ -120,7 +112,6 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // Hands out a cached piece of this size; null if there is none.
   Block* TakeKept(std::size_t size, std::size_t requested);
   void Keep(Block* block);
-  void Insert(Block* block);
   Block* TakeOldest();
   // Whether the limits allow to cache a piece of `bytes`.
   bool Keeps(std::size_t bytes) const;
@@ -144,7 +135,10 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   mutable SpinLock lock_;
   // All below guarded by lock_.
   std::size_t size_limit_;
-  Rates rates_;
+  // For pool_auto_resize: the counters when the limit last changed, and the
+  // pieces evicted by it since.
+  Stats at_resize_;
+  std::uint64_t evicted_ = 0;
   std::uint64_t evictions_ = 0;
   // Amount cached when it last exceeded the limits, or last ceased to.
   Amount excess_;

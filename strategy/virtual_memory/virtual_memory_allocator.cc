@@ -84,7 +84,7 @@ void VirtualMemoryAllocator::LoseRefused() noexcept {
 }
 
 Stats VirtualMemoryAllocator::stats() const {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   Stats stats = StatsLocked();
   stats.reserved_bytes += refused_bytes_;
   stats.idle_bytes += IdlePageBytesLocked();
@@ -94,7 +94,7 @@ Stats VirtualMemoryAllocator::stats() const {
 
 bool VirtualMemoryAllocator::IsConsistent() const {
   if (!AutoGrowthAllocator::IsConsistent()) return false;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   std::size_t handles = 0;
   for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
        chunk = chunk->next) {

@@ -158,7 +158,7 @@ Status VirtualMemoryAllocator::ApplyGrants() noexcept {
       return Status::kMemoryAllocation;
     }
     {
-      const Joined joined(*this);
+      const auto joined = LockJoined();
       outdated = PinOutdated(grants->version, handles);
     }
     if (handles.empty()) {

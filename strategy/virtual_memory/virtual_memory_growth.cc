@@ -46,7 +46,8 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
   bool gave_own = IsOfGraphs();
   bool has_new_range = false;
   for (int i = 0; i < kMostAttempts; ++i) {
-    effort.room_bytes = effort.may_create ? pool().RoomBytes(device_) : 0;
+    effort.room_bytes =
+        effort.may_create ? pool().budget().RoomBytes(device_) : 0;
     const Attempt attempt = TryGrow(own, size, effort, plan, block, failure);
     switch (attempt) {
       case Attempt::kServed:
@@ -106,7 +107,7 @@ bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
                                         Effort& effort) noexcept {
   if (!effort.may_create) return false;
   effort.only_tails = false;
-  const std::size_t room = pool().RoomBytes(device_);
+  const std::size_t room = pool().budget().RoomBytes(device_);
   // Others may have taken the memory.
   if (++effort.refusals == 1 || room < effort.room_bytes) return true;
   effort.may_create =
@@ -121,7 +122,8 @@ bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
   if (pool().GiveBackOfOthers(bytes, *this) != 0) return true;
   if (std::exchange(*gave_own, true)) return false;
   // Handles that are too large for the hole; nothing unless they suffice.
-  const std::size_t room = effort.may_create ? pool().RoomBytes(device_) : 0;
+  const std::size_t room =
+      effort.may_create ? pool().budget().RoomBytes(device_) : 0;
   const std::size_t idle = IdlePageBytes();
   return idle >= bytes - std::min(bytes, room) &&
          ReleaseFree(bytes, Wait::kForStream) != 0;
@@ -129,9 +131,9 @@ bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
 
 bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
                                              Failure& failure) noexcept {
-  if (!pool().ClaimPages(bytes, failure)) return true;
-  pool().UnclaimPages(bytes, /*was_refused=*/false);
-  if (pool().HasRoomNow(*device_, bytes)) return false;
+  if (!pool().budget().ClaimPages(bytes, failure)) return true;
+  pool().budget().UnclaimPages(bytes, /*was_refused=*/false);
+  if (pool().budget().HasRoomNow(*device_, bytes)) return false;
   failure = Failure();
   ExplainDeviceFailure(*device_, Status::kMemoryAllocation, failure);
   return true;
@@ -139,10 +141,11 @@ bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
 
 std::unique_ptr<AddressRange> VirtualMemoryAllocator::ReserveRange(
     std::size_t bytes) noexcept {
-  if (!pool().ClaimAddresses(bytes, vmm_.most_address_bytes())) return nullptr;
+  if (!pool().budget().ClaimAddresses(bytes, vmm_.most_address_bytes()))
+    return nullptr;
   std::unique_ptr<AddressRange> range =
       AddressRange::Reserve(*device_, place(), bytes);
-  if (range == nullptr) pool().UnclaimAddresses(bytes);
+  if (range == nullptr) pool().budget().UnclaimAddresses(bytes);
   return range;
 }
 
@@ -171,7 +174,7 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
     range = ReserveRange(bytes);
   }
   if (range == nullptr) return false;
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   records_.TakeFrom(supply);
   range->pool = static_cast<std::uint8_t>(own);
   range->owner = this;
@@ -201,7 +204,7 @@ bool VirtualMemoryAllocator::Extend(GrowthPlan& plan) const noexcept {
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
     Block** block) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   // To cut what another thread may have freed, or grown.
   if (!records_.Has(1)) {
     plan.Clear();
@@ -263,7 +266,8 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     failure.reason = Failure::Reason::kNoGrowth;
     return Undo(plan);
   }
-  if (plan.new_bytes != 0 && !pool().ClaimPages(plan.new_bytes, failure)) {
+  if (plan.new_bytes != 0 &&
+      !pool().budget().ClaimPages(plan.new_bytes, failure)) {
     return Undo(plan);
   }
   const Status status = MapPieces(plan.pieces);
@@ -275,11 +279,11 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     ++created;
   }
   // After a failure, these are the handles that the driver does not take back.
-  if (created != 0) pool().HoldPages(created_bytes, created);
+  if (created != 0) pool().budget().HoldPages(created_bytes, created);
   if (status != Status::kSuccess) {
     if (plan.new_bytes != 0) {
-      pool().UnclaimPages(plan.new_bytes - created_bytes,
-                          /*was_refused=*/true);
+      pool().budget().UnclaimPages(plan.new_bytes - created_bytes,
+                                   /*was_refused=*/true);
     }
     failure = Failure();
     ExplainDeviceFailure(*device_, status, failure);
@@ -289,7 +293,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     *block = CommitPlan(plan, own);
   }
   CatchUpGrants();
@@ -305,7 +309,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     UndoPlan(plan);
   }
   CatchUpGrants();

@@ -18,7 +18,7 @@ using vmm::RangeOf;
 void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
                                         std::vector<FreeHandle>& handles,
                                         std::vector<Block*>& retired) noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   // Do not release memory that is still mapped at retired addresses.
   if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
@@ -103,7 +103,7 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     retired.clear();
   }
   {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     for (const FreeHandle& free : handles) Restore(free.block);
     for (Block* block : retired) Retire(block, block->offset_units);
     records_.Shed();
@@ -138,7 +138,7 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     if (unmapped != Status::kSuccess) {
       tell(+1);
       {
-        const Joined joined(*this);
+        const auto joined = LockJoined();
         for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
       }
       CatchUpGrants();
@@ -199,7 +199,7 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
     const std::size_t bytes = range->size_bytes();
     const Status status = range->Free();
     if (status == Status::kSuccess) {
-      pool().UnclaimAddresses(bytes);
+      pool().budget().UnclaimAddresses(bytes);
       continue;
     }
     STRATA_LOG(Error) << name() << ": " << bytes
@@ -234,13 +234,8 @@ std::size_t VirtualMemoryAllocator::GiveBack(
       if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
       // Chunks that do not suffice alone.
       if (missing() != 0) {
-        given += AutoGrowthAllocator::GiveBack({.kind = Kind::kLargestFirst,
-                                                .bytes = missing(),
-                                                .least_bytes = 1});
+        given += ReturnToSystem(DetachLargest(missing(), /*least=*/1));
       }
-      break;
-    case Kind::kLargestFirst:
-      given += ReleaseFree(missing(), Wait::kForStream);
       break;
     case Kind::kDone:
       given += ReleaseFree(missing(), Wait::kNever);

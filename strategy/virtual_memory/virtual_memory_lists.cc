@@ -17,7 +17,7 @@ std::size_t VirtualMemoryAllocator::IdlePageBytesLocked() const {
 }
 
 std::size_t VirtualMemoryAllocator::IdlePageBytes() const noexcept {
-  const Joined joined(*this);
+  const auto joined = LockJoined();
   return IdlePageBytesLocked();
 }
 

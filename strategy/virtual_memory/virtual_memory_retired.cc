@@ -142,7 +142,7 @@ bool VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired,
 
 std::size_t VirtualMemoryAllocator::ReleaseHandle(PageHandle* handle) noexcept {
   Status status = Status::kSuccess;
-  pool().ReturnPages(handle->bytes, [&] {
+  pool().budget().ReturnPages(handle->bytes, [&] {
     status = ReleaseMemory(*handle);
     return status == Status::kSuccess;
   });

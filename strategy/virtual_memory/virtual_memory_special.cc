@@ -2,7 +2,9 @@
 // for cudaIpcGetMemHandle.
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "strata/base/size.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
@@ -69,7 +71,7 @@ Allocation* VirtualMemoryAllocator::AllocateHandle(const Request& request,
   Block* block = nullptr;
   bool has_records = false;
   do {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     has_records = records_.Has(kCuts);
     if (has_records) block = TakeWholeHandle(size);
   } while (!has_records && records_.Restock(lock_));
@@ -161,7 +163,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
   Block* block = nullptr;
   bool has_records = false;
   do {
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     has_records = records_.Has(kCuts);
     if (has_records) {
       block = may_grow ? FindAndCarve(kChunks, size) : CarveAny(kChunks, size);
@@ -173,7 +175,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
   }
   if (block == nullptr) {
     RecordSupply supply(RecordSlab::Instance());
-    ChunkPtr chunk = MakeChunk();
+    std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
     if (chunk == nullptr || !supply.Fill(kCuts)) {
       failure = Refusal(Failure::Reason::kHostMemory, request);
       return nullptr;
@@ -183,7 +185,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
     if (sizes[0] != size) sizes[1] = size;
     chunk->memory = TakeChunk(sizes, sizes[0], failure);
-    const Joined joined(*this);
+    const auto joined = LockJoined();
     records_.TakeFrom(supply);
     block = chunk->memory != nullptr ? Publish(kChunks, chunk.release(), size)
                                      : CarveAny(kChunks, size);

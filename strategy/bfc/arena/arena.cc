@@ -23,8 +23,8 @@ bool HasRoom(const Block* block, const BfcAsk& ask) {
 
 }  // namespace
 
-BfcArena::BfcArena(BfcArenaRules rules)
-    : rules_(std::move(rules)),
+BfcArena::BfcArena(const BfcArenaRules& rules)
+    : rules_(rules),
       most_waste_bytes_(Mebibytes(128)),
       lower_(rules_.placement, rules_.lower.hole_order),
       cache_(rules_.front_cache ? rules_.front_cache->max_block_bytes() : 0,
@@ -34,7 +34,7 @@ BfcArena::BfcArena(BfcArenaRules rules)
     upper_ =
         std::make_unique<BfcIndex>(rules_.placement, rules_.upper.hole_order);
   }
-  if (rules_.keeps_history) history_.resize(kHistory);
+  if (rules_.keep_annotations) history_.resize(kHistory);
 }
 
 inline Block* BfcArena::TakeHole(const BfcAsk& ask) {  // R8
@@ -217,7 +217,7 @@ bool BfcArena::MergeUnsafe(const BfcAsk& ask) noexcept {
 BfcRegion* BfcArena::AddRegion(BfcRegion* region) noexcept {  // R21, R24
   Block* block = records_.Pop();
   BfcRegion* joined = nullptr;
-  BfcRegion* before = rules_.coalesces_regions
+  BfcRegion* before = rules_.coalesce_regions
                           ? regions_.EndingAt(region->memory->block()->data)
                           : nullptr;
   regions_.Add(region, block);

@@ -35,16 +35,20 @@ struct BfcEndPolicy {
 // Options of BfcArena.
 struct BfcArenaRules {
   BfcPlacement placement = BfcPlacement::kCompat;
-  bool coalesces_regions = false;  // Coalesces adjacent regions.
-  bool keeps_history = false;      // Records the history of bytes in use.
-  // Selects freed blocks that stay whole; nullopt: no front cache. Requires one
-  // end and no counter.
+  bool coalesce_regions = false;  // R24: coalesces adjacent regions.
+  // Records the annotation of each allocation, and the bytes in use after each
+  // of the last 4096 actions.
+  bool keep_annotations = false;
+  // Selects freed blocks that stay whole; nullopt: no front cache. Requires
+  // kFast, one end and no counter: other modes promise their addresses.
   std::optional<FrontCachePolicy> front_cache;
-  // Stamps frees; null: frees are safe at once.
+  // Stamps frees; shared with other users of the counter. Null: frees are safe
+  // at once.
   std::shared_ptr<SharedCounter> counter;
-  // Each request names the end of the one region that serves it.
+  // Each request names the end of the one region that serves it. The region
+  // does not grow (R63).
   bool has_two_ends = false;
-  BfcEndPolicy lower;  // Also without two ends.
+  BfcEndPolicy lower;  // Also without two ends (R66).
   BfcEndPolicy upper;
 };
 
@@ -80,7 +84,7 @@ struct BfcAsk {
 // Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47, R63 to R69.
 class BfcArena {
  public:
-  explicit BfcArena(BfcArenaRules rules);
+  explicit BfcArena(const BfcArenaRules& rules);
   BfcArena(const BfcArena&) = delete;
   BfcArena& operator=(const BfcArena&) = delete;
 
@@ -153,7 +157,6 @@ class BfcArena {
   }
   // Searches the index, and flushes the front cache if that is needed.
   Block* Search(const BfcAsk& ask) noexcept;
-  // Records that `block` is handed out.
   void CountTake(Block* block, const BfcAsk& ask) noexcept;
   Block* FindAndCarve(const BfcAsk& ask) noexcept;
   // Removes a large enough hole from its index; null if there is none.
@@ -161,7 +164,7 @@ class BfcArena {
   // Split a hole, already removed from its index, for the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
   Block* CarveHigh(Block* block, const BfcAsk& ask) noexcept;
-  // Allocates from the gap; null if it is too small.
+  // Null if the gap is too small.
   Block* TakeFromGap(const BfcAsk& ask) noexcept;
   // Whether no block of its own end lies between `block` and the middle (R68).
   static bool IsInnermost(const Block* block);
@@ -170,11 +173,10 @@ class BfcArena {
   Block* Split(Block* block, std::size_t low_bytes) noexcept;
   // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
-  // Adapts the limit of the cache to the bytes of the regions.
   void LimitCache() noexcept;
   // Coalesces two free neighbours that are in no index.
   void Join(Block* left, Block* right) noexcept;
-  // Prepares to coalesce into `left`: sets its stamp to the later of both.
+  // Sets the stamp of `left` to the later of both.
   void JoinStamps(Block* left, Block* right) noexcept;
   // Coalesces `block`, free and in no index, with its free neighbours.
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;

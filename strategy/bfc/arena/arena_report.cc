@@ -92,7 +92,7 @@ void BfcArena::Describe(BfcSnapshot& snapshot,
       chunk.freed_at_count = note.freed_at;
       chunk.action_count = note.action;
       snapshot.chunks.push_back(chunk);
-      BfcAnnotations::Hold(note.annotation);
+      BfcAnnotation::Hold(note.annotation);
       annotations.push_back(note.annotation);
     }
     region_state.chunk_count =

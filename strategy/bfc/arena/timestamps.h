@@ -26,27 +26,6 @@ class SharedCounter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-// The count before which every free is safe: the work that used the memory is
-// done.
-//
-// Threads: any thread.
-// Source: tf_bfc.md R37.
-class SafeFrontier {
- public:
-  // Ignores values below the current one. True if the frontier advanced.
-  bool Advance(std::uint64_t count) {
-    std::uint64_t seen = count_.load();
-    while (seen < count) {
-      if (count_.compare_exchange_weak(seen, count)) return true;
-    }
-    return false;
-  }
-  std::uint64_t Get() const { return count_.load(); }
-
- private:
-  std::atomic<std::uint64_t> count_{0};
-};
-
 // The free blocks that may still be in use: their stamps are not safe yet.
 //
 // Model: a list in the order of the stamps, oldest first, with links in the

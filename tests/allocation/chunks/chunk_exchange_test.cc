@@ -77,10 +77,8 @@ class TestHolder final : public ChunkHolder {
       case GiveBackRequest::Kind::kBestFit:
       case GiveBackRequest::Kind::kOffer:
         return GiveOne(request);
-      case GiveBackRequest::Kind::kLargestFirst:
-        return GiveBackOneByOne(request);
       case GiveBackRequest::Kind::kDone:
-        return 0;
+        return GiveLargest(request);
       case GiveBackRequest::Kind::kAll:
         break;
     }
@@ -97,6 +95,15 @@ class TestHolder final : public ChunkHolder {
   std::function<void()> when_asked;
 
  private:
+  std::size_t GiveLargest(const GiveBackRequest& request) {
+    std::size_t given = 0;
+    while (given < request.bytes) {
+      const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
+      if (largest < request.least_bytes) break;
+      given += GiveOne({GiveBackRequest::Kind::kBestFit, largest});
+    }
+    return given;
+  }
   std::size_t GiveOne(const GiveBackRequest& request) {
     Allocation* chunk = Take(request.bytes);
     if (chunk == nullptr) return 0;

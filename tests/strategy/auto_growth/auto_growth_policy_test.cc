@@ -277,7 +277,7 @@ TEST(AutoGrowthPolicyTest, AStrategyThatHoldsChunksReleasesNone) {
   EXPECT_FALSE(policy.free_idle_chunk());
   EXPECT_FALSE(policy.free_when_no_cache_hit());
   EXPECT_EQ(policy.give_back_limit(), 0);
-  EXPECT_EQ(policy.front_cache_max_block(), Kibibytes(64));
+  EXPECT_EQ(policy.front_cache().max_block_bytes(), Kibibytes(64));
 }
 
 TEST(AutoGrowthPolicyTest, TheGranuleIsAPowerOfTwoFrom256On) {
@@ -294,24 +294,24 @@ TEST(AutoGrowthPolicyTest, TheGranuleIsAPowerOfTwoFrom256On) {
 TEST(AutoGrowthPolicyTest, TheFrontCacheKeepsWhatItsModeSays) {
   StrategyOptions options;
   const AutoGrowthPolicy memory(options);
-  EXPECT_EQ(memory.front_cache_max_block(), Kibibytes(64));
-  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(2)), Kibibytes(512));
-  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(8)), Kibibytes(512));
-  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(10)), Kibibytes(128));
-  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Kibibytes(2560));
-  EXPECT_EQ(memory.front_cache_searches(), 2U);
+  EXPECT_EQ(memory.front_cache().max_block_bytes(), Kibibytes(64));
+  EXPECT_EQ(memory.front_cache().LimitBytes(Mebibytes(2)), Kibibytes(512));
+  EXPECT_EQ(memory.front_cache().LimitBytes(Mebibytes(8)), Kibibytes(512));
+  EXPECT_EQ(memory.front_cache().LimitBytes(Mebibytes(10)), Kibibytes(128));
+  EXPECT_EQ(memory.front_cache().LimitBytes(Mebibytes(640)), Kibibytes(2560));
+  EXPECT_EQ(memory.front_cache().searches(), 2U);
   options.Edit<FrontCacheOptions>().front_cache = "speed";
   const AutoGrowthPolicy speed(options);
-  EXPECT_EQ(speed.front_cache_max_block(), Mebibytes(8));
-  EXPECT_EQ(speed.FrontCacheLimit(Mebibytes(640)), Mebibytes(640));
-  EXPECT_EQ(speed.front_cache_searches(), 8U);
+  EXPECT_EQ(speed.front_cache().max_block_bytes(), Mebibytes(8));
+  EXPECT_EQ(speed.front_cache().LimitBytes(Mebibytes(640)), Mebibytes(640));
+  EXPECT_EQ(speed.front_cache().searches(), 8U);
   options.Edit<FrontCacheOptions>().front_cache_max_block_bytes = 1000;
-  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 1000U);
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache().max_block_bytes(), 1000U);
   options.Edit<FrontCacheOptions>().front_cache = "off";
-  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache().max_block_bytes(), 0U);
   options.Edit<FrontCacheOptions>().front_cache = "speed";
   options.Edit<AutoGrowthOptions>().free_idle_chunk = true;
-  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache().max_block_bytes(), 0U);
 }
 
 TEST(AutoGrowthPolicyTest, NamesTheOptionThatIsWrong) {

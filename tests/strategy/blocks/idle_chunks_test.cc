@@ -44,18 +44,22 @@ class IdleChunksTest : public ::testing::Test {
 TEST_F(IdleChunksTest, WithoutChunksNothingIsFound) {
   EXPECT_EQ(idle_.first(), nullptr);
   EXPECT_EQ(idle_.Smallest(1), nullptr);
-  EXPECT_EQ(idle_.SmallestBytes(1), 0U);
-  EXPECT_EQ(idle_.LargestBytes(), 0U);
+  IdleInfo sizes;
+  idle_.FillInSizes(1, sizes);
+  EXPECT_EQ(sizes.best_fit, 0U);
+  EXPECT_EQ(sizes.largest, 0U);
   EXPECT_EQ(idle_.bytes(), 0U);
 }
 
 TEST_F(IdleChunksTest, FindsTheSmallestThatIsLargeEnough) {
   AddAll();
   EXPECT_EQ(idle_.Smallest(1), &chunks_[1]);
-  EXPECT_EQ(idle_.SmallestBytes(Mebibytes(1) + 1), Mebibytes(3));
+  IdleInfo sizes;
+  idle_.FillInSizes(Mebibytes(1) + 1, sizes);
+  EXPECT_EQ(sizes.best_fit, Mebibytes(3));
   EXPECT_EQ(idle_.Smallest(Mebibytes(4)), &chunks_[2]);
   EXPECT_EQ(idle_.Smallest(Mebibytes(4) + 1), nullptr);
-  EXPECT_EQ(idle_.LargestBytes(), Mebibytes(4));
+  EXPECT_EQ(sizes.largest, Mebibytes(4));
 }
 
 TEST_F(IdleChunksTest, CountsBytesAndWholeStepsOfTheSystem) {

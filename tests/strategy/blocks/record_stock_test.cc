@@ -23,11 +23,11 @@ class RecordStockTest : public ::testing::Test {
 TEST_F(RecordStockTest, RestocksToABatch) {
   RecordStock stock(slab_);
   EXPECT_TRUE(stock.Restock(lock_));
-  EXPECT_EQ(stock.size(), RecordStock::kBatch);
+  EXPECT_EQ(stock.size(), kRecordBatch);
   // A full stock returns its surplus.
   EXPECT_TRUE(stock.Restock(lock_));
-  EXPECT_EQ(stock.size(), RecordStock::kBatch);
-  EXPECT_EQ(slab_.taken(), taken_before_ + RecordStock::kBatch);
+  EXPECT_EQ(stock.size(), kRecordBatch);
+  EXPECT_EQ(slab_.taken(), taken_before_ + kRecordBatch);
 }
 
 TEST_F(RecordStockTest, HasWhatTheSlabHasWithoutTheHeap) {
@@ -52,9 +52,9 @@ TEST_F(RecordStockTest, ASupplyGivesBackWhatIsNotTaken) {
     RecordSupply supply(slab_);
     ASSERT_TRUE(supply.Fill());
     stock.TakeFrom(supply);
-    EXPECT_EQ(stock.size(), RecordStock::kBatch);
+    EXPECT_EQ(stock.size(), kRecordBatch);
   }
-  EXPECT_EQ(slab_.taken(), taken_before_ + RecordStock::kBatch);
+  EXPECT_EQ(slab_.taken(), taken_before_ + kRecordBatch);
 }
 
 TEST_F(RecordStockTest, ShedsHalfOfWhatIsTooMuchAndBlanksIt) {

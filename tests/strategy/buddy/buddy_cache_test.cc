@@ -27,7 +27,7 @@ class BuddyCacheTest : public ::testing::Test {
   ~BuddyCacheTest() override {
     if (pool_ == nullptr) return;
     for (Block* block : live_) pool_->Give(block);
-    while (Allocation* memory = pool_->DetachAnyIdle()) source_->Give(memory);
+    while (Allocation* memory = pool_->DetachIdle(0)) source_->Give(memory);
     EXPECT_TRUE(pool_->IsConsistent());
     EXPECT_EQ(pool_->stats().chunks, 0U);
   }
@@ -80,7 +80,7 @@ TEST_F(BuddyCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
     for (int i = 0; i < 10; ++i) pool_->Give(Get(1000));
     EXPECT_EQ(pool_->stats().splits, count);
     EXPECT_EQ(pool_->stats().cache_hits, 9U);
-    source_->Give(pool_->DetachAnyIdle());
+    source_->Give(pool_->DetachIdle(0));
   }
 }
 

@@ -61,7 +61,7 @@ class BuddyPoolTest : public ::testing::Test {
   }
   std::size_t GiveIdleBack() {
     std::size_t bytes = 0;
-    while (Allocation* memory = pool_->DetachAnyIdle()) {
+    while (Allocation* memory = pool_->DetachIdle(0)) {
       bytes += memory->size();
       source_->Give(memory);
     }

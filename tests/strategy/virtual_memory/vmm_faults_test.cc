@@ -130,7 +130,7 @@ class VmmFaultsTest : public VmmFixture {
     state.reservation_bytes = leaks.reservation_bytes;
     state.told_bytes = ledger_->bytes();
     state.reserved_bytes = reserved();
-    state.room_bytes = pool().RoomBytes(nullptr);
+    state.room_bytes = pool().budget().RoomBytes(nullptr);
     state.strategy_reserved_bytes = stats.reserved_bytes;
     state.in_use_bytes = stats.in_use_bytes;
     state.idle_bytes = stats.idle_bytes;
@@ -145,7 +145,8 @@ class VmmFaultsTest : public VmmFixture {
     const SimLeaks leaks = device().Leaks();
     EXPECT_EQ(leaks.memory_block_bytes, reserved());
     EXPECT_EQ(leaks.mapped_bytes, ledger_->bytes());
-    EXPECT_EQ(pool().RoomBytes(nullptr), options_.limit_bytes - reserved());
+    EXPECT_EQ(pool().budget().RoomBytes(nullptr),
+              options_.limit_bytes - reserved());
     EXPECT_EQ(a_.strategy->stats().reserved_bytes, reserved());
   }
   std::size_t LiveBytes() const { return a_.strategy->stats().in_use_bytes; }
@@ -340,7 +341,7 @@ TEST_F(VmmFaultsTest, ARefusedReleaseDuringAnUndoIsTriedAgain) {
   device().AddFault(FailAll(DeviceCall::kReleaseMemory));
   EXPECT_EQ(TryAllocate(a_, 8 * kMiB), nullptr);
   EXPECT_EQ(reserved(), 8 * kMiB);
-  EXPECT_EQ(pool().RoomBytes(nullptr), 24 * kMiB);
+  EXPECT_EQ(pool().budget().RoomBytes(nullptr), 24 * kMiB);
   device().ClearFaults();
   EXPECT_EQ(a_->Release(), 8 * kMiB);
   EXPECT_EQ(reserved(), 0U);

@@ -26,14 +26,6 @@ TEST(SharedCounterTest, CountsFromOne) {  // R35
   EXPECT_EQ(counter.Get(), 2U);
 }
 
-TEST(SafeFrontierTest, NeverGoesBack) {  // R37
-  SafeFrontier frontier;
-  EXPECT_TRUE(frontier.Advance(5));
-  EXPECT_FALSE(frontier.Advance(3));
-  EXPECT_FALSE(frontier.Advance(5));
-  EXPECT_EQ(frontier.Get(), 5U);
-}
-
 BfcOptions Stamped(BfcOptions options) {
   options.counter = std::make_shared<SharedCounter>();
   return options;

@@ -133,26 +133,18 @@ TEST(BfcSnapshotTest, KeepsTheLastSizes) {
   EXPECT_EQ(later.size_history.front().action_count, later.action_count - 4095);
 }
 
-TEST(BfcAnnotationsTest, EachIsKeptOnceAndForgottenWhenUnused) {
-  BfcAnnotations annotations;
-  EXPECT_EQ(annotations.TakeCurrent(), nullptr);
+TEST(BfcAnnotationTest, LivesUntilItsLastHolderLetsGo) {
+  EXPECT_EQ(BfcAnnotation::TakeCurrent(), nullptr);
   const ScopedAnnotation frame("f");
-  const BfcAnnotation* first = annotations.TakeCurrent();
-  ASSERT_NE(first, nullptr);
-  EXPECT_EQ(annotations.TakeCurrent(), first);
-  EXPECT_EQ(first->holders, 2U);
-  BfcAnnotations::LetGo(first);
-  BfcAnnotations::LetGo(nullptr);
-  for (int step = 0; step < 1000; ++step) {
-    SetAnnotationStep(step);
-    BfcAnnotations::LetGo(annotations.TakeCurrent());
-  }
-  SetAnnotationStep(-1);
-  EXPECT_LE(annotations.count(), 128U);
-  EXPECT_EQ(first->text, "f");
-  EXPECT_EQ(annotations.TakeCurrent(), first);
-  BfcAnnotations::LetGo(first);
-  BfcAnnotations::LetGo(first);
+  const BfcAnnotation* annotation = BfcAnnotation::TakeCurrent();
+  ASSERT_NE(annotation, nullptr);
+  BfcAnnotation::Hold(annotation);
+  BfcAnnotation::LetGo(annotation);
+  BfcAnnotation::LetGo(nullptr);
+  EXPECT_EQ(annotation->text, "f");
+  EXPECT_EQ(annotation->op, "f");
+  EXPECT_EQ(annotation->step, -1);
+  BfcAnnotation::LetGo(annotation);
 }
 
 // Collects the snapshots of the sink.

@@ -74,7 +74,9 @@ bool MemoryBudget::ClaimRange(std::size_t bytes, Failure& failure) noexcept {
 void MemoryBudget::UnclaimRange(std::size_t bytes, bool was_refused) noexcept {
   range_bytes_ -= bytes;
   Unclaim(bytes);
-  if (was_refused) ++failures_;
+  if (!was_refused) return;
+  ++failures_;
+  device_room_.Forget();
 }
 
 void MemoryBudget::Hold(std::size_t claimed, std::size_t bytes,
@@ -118,6 +120,10 @@ void MemoryBudget::UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
 }
 
 bool MemoryBudget::HasRoomNow(Device& device, std::size_t bytes) noexcept {
+  for (MemoryBudget* budget = this; budget != nullptr;
+       budget = budget->below_) {
+    budget->device_room_.Forget();
+  }
   if (RoomBytes(&device) >= bytes) return true;
   for (MemoryBudget* budget = this; budget != nullptr;
        budget = budget->below_) {
@@ -133,9 +139,12 @@ void MemoryBudget::HoldPages(std::size_t bytes, std::size_t pieces) noexcept {
 
 bool MemoryBudget::ReturnPages(std::size_t bytes,
                                FunctionRef<bool()> give) noexcept {
-  return Return(bytes, [&] {
+  const bool is_returned = Return(bytes, [&] {
     return below_ != nullptr ? below_->ReturnPages(bytes, give) : give();
   });
+  // Other processes may have allocated or freed memory meanwhile.
+  if (is_returned) device_room_.Forget();
+  return is_returned;
 }
 
 bool MemoryBudget::ClaimAddresses(std::size_t bytes,
@@ -189,11 +198,7 @@ std::size_t MemoryBudget::RoomBytes(Device* device) noexcept {
   if (below_ != nullptr) {
     room = below_->RoomBytes(device);
   } else if (device != nullptr) {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    if (device->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
-      room = free_bytes;
-    }
+    room = device_room_.Estimate(*device, reserved_bytes());
   }
   if (limit_bytes_ != 0) {
     const std::size_t held = claimed_bytes_ + unreturned_bytes();

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "strata/allocation/allocator.h"
+#include "strata/allocation/chunks/device_room.h"
 #include "strata/allocation/chunks/driver_held.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/base/function_ref.h"
-#include "strata/platform/device.h"
 
 namespace strata {
 
@@ -27,7 +27,7 @@ namespace strata {
 //   reserved. Memory that the system refuses to take back stays reserved. A
 //   budget may stand on another budget, which counts the same ranges too.
 // Threads: any thread. No lock is held during a call of the driver. Device
-//   calls: RoomBytes, and DriverHeld if a strategy shares one.
+//   calls: DeviceRoom::Estimate, and DriverHeld if a strategy shares one.
 // Source: paddle.md §2 gpu_memory_limit_mb.
 class MemoryBudget {
  public:
@@ -97,9 +97,9 @@ class MemoryBudget {
   // and one in the driver's pool, at least one sees the growth of the other.
   bool FitsBesideRanges() noexcept;
 
-  // Bytes by which the place can grow now: the smaller of the bytes left by the
-  // limit and the free bytes of `device`, if it is not null and answers.
-  // SIZE_MAX if there is no bound. One MemGetInfo, 7 us on an H200.
+  // Estimate of the bytes by which the place can grow: the smaller of the bytes
+  // left by the limit and the free bytes of `device`, if it is not null.
+  // SIZE_MAX if there is no bound.
   std::size_t RoomBytes(Device* device) noexcept;
   // Last result of RoomBytes(); SIZE_MAX before the first call.
   std::size_t last_room_bytes() const noexcept {
@@ -144,6 +144,7 @@ class MemoryBudget {
   std::atomic<std::uint64_t> frees_{0};        // ranges released
   std::atomic<std::uint64_t> failures_{0};
 
+  DeviceRoom device_room_;
   std::atomic<std::size_t> last_room_bytes_{SIZE_MAX};
   mutable std::mutex driver_mutex_;
   std::weak_ptr<DriverHeld> driver_held_;  // guarded by driver_mutex_

@@ -155,6 +155,21 @@ TEST(AutoGrowthRoomTest, ChunksAboveTheSplitLimitServeOneBlock) {
   EXPECT_TRUE(chain.auto_growth().IsConsistent());
 }
 
+// The device is queried once per GiB of reserved memory, and after a refusal.
+TEST(AutoGrowthRoomTest, TheDeviceIsSeldomAsked) {
+  TestPlace place(Bounded(false, Gibibytes(4)));
+  const TestChain chain = place.AddChain();
+  std::vector<AllocationPtr> live;
+  const auto asked = [&] {
+    return place.device().CallCount(DeviceCall::kMemGetInfo);
+  };
+  while (place.pool()->reserved_bytes() < Gibibytes(3)) {
+    live.push_back(chain->Allocate(Mebibytes(32)));
+  }
+  EXPECT_GE(asked(), 2U);
+  EXPECT_LE(asked(), 4U);
+}
+
 // Like the stream of a graph pool while a capture is announced.
 class NeverDone final : public ChainStream {
  public:

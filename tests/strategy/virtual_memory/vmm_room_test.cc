@@ -93,6 +93,17 @@ TEST_F(VmmRoomTest, AShortageIsOneFailure) {
   EXPECT_EQ(pool().stats().failures, 1U);
 }
 
+TEST_F(VmmRoomTest, TheDeviceIsAskedAgainAfterARelease) {
+  options_.memory_bytes = 256 * kMiB;
+  Build();
+  a_->Allocate(8 * kMiB).reset();
+  a_->Release();
+  const std::uint64_t asked = Calls(DeviceCall::kMemGetInfo);
+  const AllocationPtr block = a_->Allocate(8 * kMiB);
+  // Once for the room, and once for the size of a new range.
+  EXPECT_EQ(Calls(DeviceCall::kMemGetInfo), asked + 2);
+}
+
 TEST_F(VmmRoomTest, ASmallerRangeServesWhereADoubledOneIsRefused) {
   // The first range takes 10 MiB; the next one would take 20.
   options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_reserve_bytes =

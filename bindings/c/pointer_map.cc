@@ -11,7 +11,7 @@ namespace strata {
 PointerMap::Table::Table(std::size_t capacity)
     : entries_(std::make_unique<Entry[]>(capacity)),
       mask_(capacity - 1),
-      room_(capacity / 2),
+      room_(capacity <= kSparseEntries ? capacity / 4 : capacity / 2),
       shift_(64 - std::countr_zero(capacity)) {}
 
 void PointerMap::Table::RefuseTwice(const void* data) noexcept {

@@ -15,17 +15,18 @@ namespace strata {
 
 // Owns allocations by their address, for callers that hold plain pointers.
 //
-// Model: 64 shards, each a hash table under a spin lock. The region of 2 MiB
+// Model: 16 shards, each a hash table under a spin lock. The region of 2 MiB
 //   of an address selects its shard. A chunk belongs to one stream, so threads
 //   on separate streams mostly use separate shards. A table probes linearly.
-//   It doubles once half of it is used, and never shrinks. A removal moves
+//   It doubles when it is full (room_), and never shrinks. A removal moves
 //   later entries back, so it leaves no tombstone.
 // Errors: an address that is inserted twice fails the process.
 // Threads: any thread. An address is in the map before its caller knows it,
 //   and until it is taken out. Only one caller can take it out.
 // Cost: an uncontended lock, and mostly one cache line of a table. A heap call
-//   only if a table doubles, with no lock held. 4 KiB, and 32 to 64 bytes per
-//   pointer at the largest number of pointers so far.
+//   only if a table doubles, with no lock held. 1 KiB, and per pointer at the
+//   largest number of pointers so far 32 to 64 bytes, or 64 to 128 in a table
+//   of at most kSparseEntries.
 class PointerMap {
  public:
   PointerMap() = default;
@@ -56,8 +57,13 @@ class PointerMap {
   std::size_t Clear() noexcept;
 
  private:
-  static constexpr std::size_t kShards = 64;
+  // The cache lines of the locks stay in the nearest cache.
+  static constexpr std::size_t kShards = 16;
   static constexpr int kRegionBits = 21;
+  // A table of at most so many entries is at most a quarter full, so that few
+  // addresses collide. A larger one is at most half full: beyond the near
+  // caches, a line of a table costs more than a collision.
+  static constexpr std::size_t kSparseEntries = 1024;
 
   struct Entry {
     const void* data;  // null: the entry is empty

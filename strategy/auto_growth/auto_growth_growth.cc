@@ -40,7 +40,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
     const auto joined = LockJoined();
     records_.TakeFrom(supply);
     if (block == nullptr && chunk->memory != nullptr) {
-      block = Publish(own, chunk.release(), size);
+      block = Publish(*this, own, chunk.release(), size);
     } else if (block == nullptr) {
       block = FindAmongAll(own, size);
       failure.largest_free_bytes = LargestFree();

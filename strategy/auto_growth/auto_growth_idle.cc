@@ -8,16 +8,6 @@
 
 namespace strata {
 
-Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
-  if (chunk == nullptr) return nullptr;
-  IdleListOf(chunk).Remove(chunk);
-  index(*chunk->first).Remove(chunk->first);
-  blocks_.RemoveChunk(chunk, records_);
-  LimitCache();
-  chunk->next = nullptr;
-  return chunk;
-}
-
 Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
   const auto joined = LockJoined();
   return Detach(idle_.Smallest(bytes));
@@ -74,25 +64,14 @@ std::size_t AutoGrowthAllocator::GiveBack(
   return 0;
 }
 
-Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
-                                          std::size_t least) noexcept {
-  Chunk* chunks = nullptr;
-  const auto joined = LockJoined();
-  idle_.SortBySize();
-  for (std::size_t taken = 0; taken < bytes;) {
-    Chunk* chunk = idle_.first();
-    if (chunk == nullptr || chunk->first->size < least) break;
-    taken += chunk->first->size;
-    chunk = Detach(chunk);
-    chunk->next = std::exchange(chunks, chunk);
-  }
-  return chunks;
-}
-
 std::size_t AutoGrowthAllocator::GiveBackDone(
     const GiveBackRequest& request) noexcept {
   if (!IdleIsDone()) return 0;
-  Chunk* const chunks = DetachLargest(request.bytes, request.least_bytes);
+  Chunk* chunks = nullptr;
+  {
+    const auto joined = LockJoined();
+    chunks = DetachLargest(request.bytes, request.least_bytes);
+  }
   // The stream may have reused and freed one of them before it was detached.
   return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
 }
@@ -109,17 +88,13 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   return offered;
 }
 
-std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
-  return ReturnToSystem(DetachAllIdle());
-}
-
-Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
+std::size_t AutoGrowthAllocator::GiveBackIdle(std::size_t bytes) noexcept {
   Chunk* chunks = nullptr;
-  const auto joined = LockJoined();
-  while (Chunk* chunk = Detach(idle_.first())) {
-    chunk->next = std::exchange(chunks, chunk);
+  {
+    const auto joined = LockJoined();
+    chunks = DetachLargest(bytes, /*least=*/1);
   }
-  return chunks;
+  return ReturnToSystem(chunks);
 }
 
 void AutoGrowthAllocator::StreamEnds(Stream stream) noexcept {
@@ -138,7 +113,12 @@ void AutoGrowthAllocator::GiveUpIdle() noexcept {
   const CaptureGate::Calm calm(*timeline->gate());
   const bool is_done = calm && IdleIsDone();
   if (is_done) RecallLent(LoanRecall::kIdle);
-  FreeChunks(DetachAllIdle(), is_done);
+  Chunk* chunks = nullptr;
+  {
+    const auto joined = LockJoined();
+    chunks = DetachLargest(SIZE_MAX, /*least=*/1);
+  }
+  FreeChunks(chunks, is_done);
 }
 
 }  // namespace strata

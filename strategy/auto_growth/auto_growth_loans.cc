@@ -64,88 +64,11 @@ bool AutoGrowthAllocator::EndLending() noexcept {
   return true;
 }
 
-void AutoGrowthAllocator::CloseEpoch(StreamTimeline& timeline) noexcept {
-  if (epochs_.is_spent()) {
-    const FreeEpochs::Epoch over = epochs_.over();
-    const FreeEpochs::Epoch pending = epochs_.Restart();
-    for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
-         chunk = chunk->next) {
-      for (Block* block = chunk->first; block != nullptr; block = block->next) {
-        const bool has_epoch =
-            block->is_free || block->pool == BlockList::kRetiredPool;
-        if (!has_epoch) continue;
-        block->offset_units =
-            block->offset_units <= over ? FreeEpochs::kNone : pending;
-      }
-    }
-  }
-  epochs_.Close(timeline);
-}
-
-template <class Predicate>
-Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
-                                       Predicate is_fit) const {
-  const auto is_smaller = [](const Block* block, const Block* than) {
-    return block != nullptr && (than == nullptr || block->size < than->size);
-  };
-  Block* best = nullptr;
-  Block* best_idle = nullptr;
-  for (const FreeIndex& blocks : index_) {
-    // Idle chunks last: the system can only reclaim them while they are whole.
-    Block* idle = nullptr;
-    Block* block = blocks.FindBest(bytes, [&](Block& b) {
-      if (!IsLendable(b) || !is_fit(b)) return false;
-      if (!BlockList::IsWholeChunk(&b)) return true;
-      if (!MayCut(b.size, bytes)) return false;
-      if (idle == nullptr || FreeIndex::IsBetter(&b, idle)) idle = &b;
-      return false;
-    });
-    if (is_smaller(block, best)) best = block;
-    if (is_smaller(idle, best_idle)) best_idle = idle;
-  }
-  for (const OpenBlocks& blocks : open_) {
-    blocks.ForEach([&](Block& block) {
-      if (block.size < bytes || !IsLendable(block) || !is_fit(block)) return;
-      if (is_smaller(&block, best)) best = &block;
-    });
-  }
-  // If there is no other block, the search has visited all idle chunks.
-  return best != nullptr ? best : best_idle;
-}
-
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
   const auto joined = LockJoined();
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
-}
-
-void AutoGrowthAllocator::CountLending(const Chunk& chunk,
-                                       int change) noexcept {
-  // A range never becomes an idle chunk.
-  if (chunk.is_range) return;
-  const std::size_t bytes = chunk.memory->size();
-  const std::size_t system_bytes = AlignUp(bytes, kSystemStepBytes);
-  lending_bytes_ += change > 0 ? bytes : -bytes;
-  lending_system_bytes_ += change > 0 ? system_bytes : -system_bytes;
-}
-
-Allocation* AutoGrowthAllocator::CarveLoan(
-    Block* block, std::size_t bytes, std::unique_ptr<Chunk>* emptied) noexcept {
-  Chunk* chunk = block->chunk;
-  if (BlockList::IsWholeChunk(block) && block->size - bytes <= bytes / 4) {
-    Detach(chunk);
-    emptied->reset(chunk);
-    return chunk->memory;
-  }
-  block = Carve(block, bytes);
-  if (block == nullptr) return nullptr;
-  ++untold_takes_;
-  if (chunk->loans++ == 0) CountLending(*chunk, 1);
-  block->flags = kBlockLive | kBlockLent;
-  ++loans_;
-  lent_bytes_ += block->size;
-  return block->allocation();
 }
 
 template <class Predicate>
@@ -237,32 +160,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
 
 void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
-  Block* block = loan->block();
-  Chunk* chunk = block->chunk;
-  if (--chunk->loans == 0) CountLending(*chunk, -1);
-  --loans_;
-  lent_bytes_ -= block->size;
-  ++taken_back_;
-  Insert(block, FreeEpochs::kNone);
-  records_.Shed();
-}
-
-Chunk* AutoGrowthAllocator::DetachLoans(LoanRecall which) noexcept {
-  const auto is_meant = [&](const Chunk& loan) {
-    if (which == LoanRecall::kWait) return true;
-    if (which == LoanRecall::kSpare && !IsSpare(loan)) return false;
-    return epochs_.IsOver(loan.first->offset_units);
-  };
-  Chunk* loans = nullptr;
-  Chunk* next = nullptr;
-  for (Chunk* chunk = idle_loans_.first(); chunk != nullptr; chunk = next) {
-    next = chunk->idle_next;
-    if (!is_meant(*chunk)) continue;
-    Detach(chunk);
-    chunk->next = loans;
-    loans = chunk;
-  }
-  return loans;
+  FreeLoan(loan->block());
 }
 
 std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
@@ -316,21 +214,16 @@ bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
   return timeline != nullptr && timeline->during_capture();
 }
 
-bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const std::uint64_t allowed = kSmallLoans + free_count() / kFreesPerSmallLoan;
-  if (small_loans_ >= allowed) return false;
-  ++small_loans_;
-  return true;
-}
-
 Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
                                            Block** block) noexcept {
   // A long-lived block would withhold the loan from its lender.
   if (own == Pool::kLongLived) return nullptr;
   if (!pool().loans().has_lenders()) return nullptr;
   if (policy_.free_idle_chunk()) return nullptr;
-  if (own == Pool::kSmall && !MayBorrowSmall()) return nullptr;
+  if (own == Pool::kSmall) {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (!MayBorrowSmall()) return nullptr;
+  }
   const Effort effort = policy_.loan_effort();
   const bool may_order = effort == Effort::kOrder;
   if (own == Pool::kLarge || may_order) {

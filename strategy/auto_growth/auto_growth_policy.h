@@ -124,7 +124,6 @@ class AutoGrowthPolicy {
     return cross_stream_wait_ ? LoanRequest::Effort::kOrder
                               : LoanRequest::Effort::kAsk;
   }
-  // Whether a thread may own the strategy's lock.
   // See IdleMarket::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 

@@ -234,7 +234,7 @@ std::size_t VirtualMemoryAllocator::GiveBack(
       if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
       // Chunks that do not suffice alone.
       if (missing() != 0) {
-        given += ReturnToSystem(DetachLargest(missing(), /*least=*/1));
+        given += GiveBackIdle(missing());
       }
       break;
     case Kind::kDone:

@@ -187,8 +187,9 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     chunk->memory = TakeChunk(sizes, sizes[0], failure);
     const auto joined = LockJoined();
     records_.TakeFrom(supply);
-    block = chunk->memory != nullptr ? Publish(kChunks, chunk.release(), size)
-                                     : CarveAny(kChunks, size);
+    block = chunk->memory != nullptr
+                ? Publish(*this, kChunks, chunk.release(), size)
+                : CarveAny(kChunks, size);
     if (block == nullptr) {
       failure.requested_bytes = request.bytes;
       return nullptr;

@@ -284,8 +284,10 @@ TEST_F(NaiveBestFitCaptureTest, AHugeBlockStaysUntilItsStreamCanBeWaitedFor) {
   EXPECT_EQ(naive_->stats().in_use_bytes, 1024U);
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(13));
   EXPECT_EQ(place_->pool()->stats().idle_bytes, Mebibytes(9));
-  // Meanwhile, neither a request nor a release frees it.
+  // Meanwhile, neither a request nor a release frees or reuses it.
   Get(2000).reset();
+  const AllocationPtr other = Get(Mebibytes(9));
+  EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(22));
   EXPECT_EQ(naive_->Release() + place_->pool()->Release(), 0U);
   EXPECT_EQ(Frees(), 0U);
   EndCapture();

@@ -72,9 +72,9 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
       detached = memory->block();
     }
   }
-  if (detached == nullptr) return 0;
+  std::size_t bytes = GiveLeftHuge(/*may_wait=*/true);
+  if (detached == nullptr) return bytes;
   const bool is_done = WaitForWork();
-  std::size_t bytes = 0;
   while (detached != nullptr) {
     Block* next = detached->next;
     bytes += source_.Give(detached->allocation(), is_done);

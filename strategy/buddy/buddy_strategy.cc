@@ -31,6 +31,10 @@ BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
 BuddyStrategy::~BuddyStrategy() {
   pool().RemoveHolder(*this);
   GiveBackAll();
+  STRATA_LOG_IF(Error, left_huge_.count != 0)
+      << name() << ": giving " << left_huge_.bytes
+      << " bytes back although their streams could not be waited for";
+  GiveToSystem(left_huge_);
   const Stats left = stats();
   STRATA_LOG_IF(Error, left.chunks != 0)
       << name() << ": destroyed with live blocks; " << left.reserved_bytes
@@ -71,6 +75,7 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
   const std::size_t size =
       AlignUp(request.bytes, source_.sizes().min_block_bytes());
   const bool may_grow = (request.flags & kNoGrowth) == 0;
+  if (may_grow) GiveLeftHuge(/*may_wait=*/false);
   if (may_grow && !source_.Measure(failure)) {
     failure.requested_bytes = request.bytes;
     return nullptr;
@@ -128,19 +133,73 @@ Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
   Block* block = result->block();
   block->requested = request.bytes;
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  huge_.PushBack(block);
-  huge_uses_.Count(*block);
+  huge_.Add(block);
   return result;
 }
 
 void BuddyStrategy::GiveHuge(Block* block) noexcept {
+  HugeBlocks leaving;
   {
     const std::lock_guard<SpinLock> guard(huge_lock_);
     huge_.Remove(block);
-    huge_uses_.Uncount(*block);
+    SetLive(*block, false);
+    leaving = TakeLeftHuge();
+    leaving.Add(block);
   }
-  source_.Give(block->allocation(),
-               chain_stream().Synchronize() == Status::kSuccess);
+  GiveOrLeave(leaving, chain_stream().Synchronize() == Status::kSuccess);
+}
+
+std::size_t BuddyStrategy::GiveLeftHuge(bool may_wait) noexcept {
+  if (!has_left_huge_.load(std::memory_order_relaxed)) return 0;
+  HugeBlocks leaving;
+  {
+    const std::lock_guard<SpinLock> guard(huge_lock_);
+    leaving = TakeLeftHuge();
+  }
+  return GiveOrLeave(leaving,
+                     may_wait ? chain_stream().Synchronize() == Status::kSuccess
+                              : chain_stream().IsDone());
+}
+
+BuddyStrategy::HugeBlocks BuddyStrategy::TakeLeftHuge() noexcept {
+  has_left_huge_ = false;
+  return std::exchange(left_huge_, HugeBlocks());
+}
+
+// A capturing stream cannot be waited for. Until it can be, memory that its
+// work may use is not freed to the driver.
+std::size_t BuddyStrategy::GiveOrLeave(HugeBlocks& leaving,
+                                       bool is_done) noexcept {
+  if (is_done) return GiveToSystem(leaving);
+  const std::lock_guard<SpinLock> guard(huge_lock_);
+  while (Block* block = leaving.blocks.front()) {
+    leaving.Remove(block);
+    left_huge_.Add(block);
+  }
+  has_left_huge_ = left_huge_.count != 0;
+  return 0;
+}
+
+std::size_t BuddyStrategy::GiveToSystem(HugeBlocks& leaving) noexcept {
+  std::size_t bytes = 0;
+  while (Block* block = leaving.blocks.front()) {
+    leaving.Remove(block);
+    SetLive(*block, true);
+    bytes += source_.Give(block->allocation());
+  }
+  return bytes;
+}
+
+void BuddyStrategy::HugeBlocks::Add(Block* block) {
+  blocks.PushBack(block);
+  ++count;
+  bytes += block->size;
+}
+
+void BuddyStrategy::HugeBlocks::Remove(Block* block) {
+  blocks.Remove(block);
+  --count;
+  bytes -= block->size;
 }
 
 void BuddyStrategy::TakeInAll() const noexcept {
@@ -156,15 +215,15 @@ Stats BuddyStrategy::stats() const {
     Accumulate(sum, pool->stats());
   }
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  sum.reserved_bytes += huge_uses_.in_use_bytes();
-  sum.in_use_bytes += huge_uses_.in_use_bytes();
-  sum.chunks += huge_uses_.live_allocations();
+  sum.reserved_bytes += huge_.bytes + left_huge_.bytes;
+  sum.in_use_bytes += huge_.bytes + left_huge_.bytes;
+  sum.chunks += huge_.count + left_huge_.count;
   return sum;
 }
 
 std::size_t BuddyStrategy::huge_count() const {
   const std::lock_guard<SpinLock> guard(huge_lock_);
-  return huge_uses_.live_allocations();
+  return huge_.count;
 }
 
 std::size_t BuddyStrategy::pool_count() const {
@@ -181,14 +240,17 @@ void BuddyStrategy::AppendBlocks(std::vector<BlockInfo>& blocks) const {
     pool->AppendBlocks(blocks);
   }
   const std::size_t before = blocks.size();
+  const auto add = [&blocks](const BlockQueue& queue) {
+    for (const Block* one = queue.front(); one != nullptr; one = one->next) {
+      blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
+    }
+  };
   ListUnderLock(
-      huge_lock_, [this] { return huge_uses_.live_allocations(); },
+      huge_lock_, [this] { return huge_.count + left_huge_.count; },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        for (const Block* one = huge_.front(); one != nullptr;
-             one = one->next) {
-          blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
-        }
+        add(huge_.blocks);
+        add(left_huge_.blocks);
       });
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "strata/allocation/hit/usage.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/blocks/exact_index.h"
 #include "strata/strategy/buddy/buddy_pool.h"
@@ -21,8 +20,8 @@ namespace strata {
 //
 // Model: a request of more than BuddySource::max_block_bytes() is a huge block.
 //   The system allocates it; it is counted, and freed to the system when it is
-//   freed. If its work cannot be waited for, because a stream captures, the
-//   ChunkPool holds it as an idle chunk. When the system has no memory for a
+//   freed. If its work cannot be waited for, because a stream captures, a later
+//   call that finds the work done frees it. When the system has no memory for a
 //   huge block or for growth, a fitting block of any pool serves.
 // Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
@@ -72,6 +71,15 @@ class BuddyStrategy : public PoolingStrategy {
  private:
   static constexpr std::size_t kAlignmentBytes = 256;
 
+  struct HugeBlocks {
+    void Add(Block* block);
+    void Remove(Block* block);
+
+    BlockQueue blocks;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   IdleInfo Idle(std::size_t fit_bytes) const noexcept final;
@@ -87,6 +95,14 @@ class BuddyStrategy : public PoolingStrategy {
   Allocation* TakeHuge(const Request& request, std::size_t size,
                        Failure& failure) noexcept;
   void GiveHuge(Block* block) noexcept;
+  // Frees huge blocks that GiveHuge left, if their work is done or can be
+  // waited for, to the system. Returns the bytes.
+  std::size_t GiveLeftHuge(bool may_wait) noexcept;
+  HugeBlocks TakeLeftHuge() noexcept;  // Hold huge_lock_.
+  // `is_done`: whether the work that used the blocks is done. Return the freed
+  // bytes.
+  std::size_t GiveOrLeave(HugeBlocks& leaving, bool is_done) noexcept;
+  std::size_t GiveToSystem(HugeBlocks& leaving) noexcept;
   // The last resort: a fitting block of any pool.
   Allocation* TakeAnywhere(const Request& request, std::size_t size) noexcept;
   void TakeInAll() const noexcept;
@@ -95,9 +111,11 @@ class BuddyStrategy : public PoolingStrategy {
   std::atomic<BuddyPool*> pools_{nullptr};  // Only grows.
 
   mutable SpinLock huge_lock_;
-  // Live huge blocks; guarded by huge_lock_.
-  BlockQueue huge_;
-  UseCounts huge_uses_;
+  HugeBlocks huge_;  // Live; guarded by huge_lock_.
+  // Freed, but streams may still use them; guarded by huge_lock_.
+  HugeBlocks left_huge_;
+  // Whether left_huge_ has blocks; written with huge_lock_ held.
+  std::atomic<bool> has_left_huge_{false};
 };
 
 }  // namespace strata

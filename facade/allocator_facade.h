@@ -144,10 +144,11 @@ class AllocatorFacade {
   // thread ends with that thread. The facade notices its end if the thread
   // itself allocated on it.
   void StreamDestroyed(Stream stream);
-  // From now on Strata inserts no wait into `stream`, and no wait for its work
-  // into other streams: their memory reaches each other once the host has seen
-  // the work done. For streams of collectives, whose order must be equal on all
-  // ranks. Lasts until StreamDestroyed.
+  // From now on this facade inserts no wait into `stream`, and no wait for its
+  // work into other streams. Memory passes between them only after the host has
+  // seen the work done; a request that needs it at once waits on the host. For
+  // streams of collectives, whose order must be equal on all ranks. Call it
+  // before the stream uses memory. It lasts until the end of the stream.
   //
   // Errors: std::invalid_argument if the stream names none.
   void ForbidWaits(Stream stream);

@@ -96,14 +96,16 @@ std::shared_ptr<Allocator> StrategySource::For(
     std::shared_ptr<ChainStream> stream) {
   if (!is_shared_) return make_(pool_, std::move(stream), options_);
   const std::lock_guard<std::mutex> guard(mutex_);
+  if (stream->device() == nullptr) {
+    // Memory without streams has one chain, so the strategy gets its state.
+    if (shared_ == nullptr) shared_ = make_(pool_, stream, options_);
+    return shared_;
+  }
   if (shared_ == nullptr) {
-    auto order = stream->device() != nullptr
-                     ? std::make_shared<SharedOrder>(*stream->device())
-                     : std::make_shared<SharedOrder>();
+    auto order = std::make_shared<SharedOrder>(*stream->device());
     shared_ = make_(pool_, order, options_);
     order_ = std::move(order);
   }
-  if (stream->device() == nullptr) return shared_;
   return std::make_shared<StreamView>(shared_, order_, std::move(stream),
                                       frees_);
 }

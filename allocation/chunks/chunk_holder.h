@@ -66,7 +66,8 @@ struct GiveBackRequest {
     // No wait.
     kOffer,
     // Release idle chunks of at least `least_bytes` to the system if their work
-    // has completed, until their sum is `bytes`. No wait.
+    // has completed, until their sum is `bytes`. No wait. Strategies that lend
+    // release the largest first.
     kDone,
     // Release all idle memory to the system, after a wait for the work. Idle
     // loans are returned to their lenders first.

@@ -96,14 +96,15 @@ void HolderList::TellOwnersOfEnd(Stream stream) noexcept {
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       auto [next, last] = by_stream_.equal_range(stream.uid);
-      for (std::size_t skip = i; skip != 0 && next != last; --skip) ++next;
-      if (next == last) return;
-      entry = next->second;
+      std::size_t owners = 0;
+      for (; next != last && entry == nullptr; ++next) {
+        const Stream own = next->second->holder->identity().stream;
+        if (own == stream && owners++ == i) entry = next->second;
+      }
+      if (entry == nullptr) return;
     }
     const CallGate::Pass pass(entry->gate);
-    if (pass && entry->holder->identity().stream == stream) {
-      entry->holder->StreamEnds(stream);
-    }
+    if (pass) entry->holder->StreamEnds(stream);
   }
 }
 

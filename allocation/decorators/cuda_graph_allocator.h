@@ -35,9 +35,9 @@ namespace strata {
 class CudaGraphAllocator final : public Decorator {
  public:
   // Uses the platform, CaptureHolds and TimelineTable of `context`. If one of
-  // them is null, nothing is held. In the chain of a graph pool, the stream
-  // knows the pool. The layer may outlive that pool, which holds its memory
-  // itself.
+  // them is null, nothing is held. ChainStream::own_hold() is the
+  // number of the chain's graph pool. The layer may outlive that pool, which
+  // holds its memory itself.
   CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                      const ChainContext& context);
 

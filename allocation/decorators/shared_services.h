@@ -33,7 +33,7 @@ class SharedServices {
     return service;
   }
 
-  // Errors: std::bad_alloc.
+  // Call it before any layer asks for the Service. Errors: std::bad_alloc.
   template <class Service>
   void Set(std::shared_ptr<Service> service) {
     const std::lock_guard<std::mutex> guard(mutex_);

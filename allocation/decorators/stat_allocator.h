@@ -22,8 +22,8 @@ namespace strata {
 // Cost: two uncontended locks per walk; no additional lock on a hit.
 class StatAllocator final : public Decorator {
  public:
-  // `stream` is that of the chain; null: the layer makes its own state. `meter`
-  // may be null.
+  // The layer counts in the state of `stream`, or in a state of its own if
+  // `stream` is null. `meter` may be null.
   StatAllocator(std::shared_ptr<Allocator> underlying,
                 std::shared_ptr<ChainStream> stream,
                 std::shared_ptr<PlaceMeter> meter = nullptr);

@@ -34,7 +34,7 @@ struct GuardRecord {
   Allocation* memory = nullptr;  // from the layer below
   std::byte* data = nullptr;     // address of the user, inside `memory`
   std::size_t bytes = 0;         // requested size
-  // Links of the list of all blocks. Guarded by the lock of the ledger, as are
+  // Links of the list of all blocks. Guarded by the mutex of the ledger, as are
   // `state` and `pins`.
   GuardRecord* newer = nullptr;
   GuardRecord* older = nullptr;

@@ -16,7 +16,8 @@ namespace strata {
 //
 // Model: after the atomic exchange that acquires the lock, a load waits. So the
 //   data lies beside the lock, and a hit need not load an address first.
-// Threads: `lock` guards the members from `counts` on.
+// Threads: `lock` guards `counts`, `attention` and `cache`. The other members
+//   are constant once the chain is built.
 // Cost: 8.5 KiB. Separate pieces per layer cost 1.6 ns more per pair
 //   (docs/bench.md).
 struct alignas(64) ChainState {

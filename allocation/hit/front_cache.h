@@ -18,7 +18,7 @@ namespace strata {
 //   size enters the table after `searches` searches for it, and leaves it after
 //   kSweep searches without a use. Cached blocks count as free. The strategy
 //   calls TakeAll() before it reads its free index, grows, or fails.
-// Threads: not thread-safe. The hit lock of the strategy guards it.
+// Threads: not thread-safe. The lock of the chain guards it.
 // Cost: a hit or a free touches one line of the table and the line of the
 //   block. 8 KiB. TakeAll() and TakeStale() visit 256 entries if any block is
 //   cached.

@@ -207,9 +207,9 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
 std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
                                std::size_t bytes) {
   const auto sources = Sources(step);
-  const bool gives_to_system =
+  const bool is_release =
       GivesToSystem(step) || step == ReclaimStep::kAskOthers;
-  if (gives_to_system) BeginGiving();
+  if (is_release) BeginGiving();
   std::size_t given = 0;
   for (const auto& entry : sources) given += entry->Reclaim(stream, bytes);
   if (given != 0) {
@@ -217,7 +217,7 @@ std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
     STRATA_VLOG(2) << "reclaim step " << static_cast<std::size_t>(step)
                    << " gave " << given << " bytes for " << bytes;
   }
-  if (gives_to_system) EndGiving(/*gave=*/false);  // given_ has counted it
+  if (is_release) EndGiving(/*gave=*/false);  // given_ has counted it
   return given;
 }
 

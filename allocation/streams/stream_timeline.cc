@@ -307,7 +307,8 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
     return Status::kSuccess;
   }
   if (forbids_waits_ || (no_waits_ != nullptr && no_waits_->Has(later))) {
-    return Status::kNotReady;
+    // A stream runs its own work in order.
+    return later == stream_ ? Status::kSuccess : Status::kNotReady;
   }
   if (tick > recorded()) {
     const Status status = Close();

@@ -122,6 +122,9 @@ class StreamTimeline {
   // From now on no stream waits for this one on the device.
   void ForbidWaits() noexcept { forbids_waits_ = true; }
   bool forbids_waits() const noexcept { return forbids_waits_; }
+  const std::shared_ptr<const StreamsWithoutWaits>& no_waits() const {
+    return no_waits_;
+  }
   // True if there is a stream in StreamsWithoutWaits.
   bool some_forbid_waits() const noexcept {
     return no_waits_ != nullptr && no_waits_->any();

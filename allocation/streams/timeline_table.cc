@@ -80,7 +80,7 @@ std::shared_ptr<StreamTimeline> TimelineTable::WaitingFor(
 
 TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
                                               Event event) {
-  if (!Names(stream) || !event) return {};
+  if (!Names(stream) || !event || no_waits_->Has(stream)) return {};
   Device& device = platform_->device(stream.device);
   const CaptureGate::Touch touch(*gate_, device, stream);
   if (!touch) return {};
@@ -123,8 +123,9 @@ bool TimelineTable::MayTouch(const Stream& stream) const noexcept {
 }
 
 void TimelineTable::ForbidWaits(const Stream& stream) {
+  const std::shared_ptr<StreamTimeline> timeline = Of(stream);
   no_waits_->Add(stream);
-  Of(stream)->ForbidWaits();
+  timeline->ForbidWaits();
 }
 
 void TimelineTable::Settle() {
@@ -142,6 +143,7 @@ void TimelineTable::Settle() {
 }
 
 void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
+  no_waits_->Remove(stream);
   std::shared_ptr<StreamTimeline> timeline;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -152,7 +154,6 @@ void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
     const auto uid = uids_.find({stream.device, timeline->stream().handle});
     if (uid != uids_.end() && uid->second == stream.uid) uids_.erase(uid);
   }
-  no_waits_->Remove(stream);
   timeline->End();
 }
 

@@ -65,8 +65,8 @@ class TimelineTable {
   // captures are announced.
   bool MayTouch(const Stream& stream) const noexcept;
   // Returns the moment at which `event`, as last recorded on `stream`,
-  // completes. Unknown if the device call fails, or if a capture may be
-  // involved.
+  // completes. Unknown if the device call fails, if a capture may be involved,
+  // or if the stream forbids waits.
   //
   // Errors: std::bad_alloc.
   // Cost: a device call, and one more the first time. Moments of one stream

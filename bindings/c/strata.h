@@ -163,9 +163,11 @@ STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
 STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
                                                  int32_t device, void* stream);
 
-// From now on Strata inserts no wait into `stream`, and no wait for its work
-// into other streams, until strata_stream_destroyed. For streams of
-// collectives, whose order must be equal on all ranks.
+// From now on the facade inserts no wait into `stream`, and no wait for its
+// work into other streams, until strata_stream_destroyed. A request that needs
+// memory of such work at once waits on the host. For streams of collectives,
+// whose order must be equal on all ranks. Call it before the stream uses
+// memory.
 STRATA_API strata_status strata_stream_forbid_waits(strata_facade* facade,
                                                     int32_t device,
                                                     void* stream);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "strata/base/log.h"
 #include "strata/platform/device.h"
 
 namespace strata {
@@ -17,7 +18,12 @@ Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
       stream_(std::move(stream)),
       device_(services.device),
       role_(role),
-      hit_(stream_->state()) {}
+      hit_(stream_->state()) {
+  STRATA_LOG_IF(Fatal, hit_path_ != nullptr &&
+                           hit_path_->hit_lock() != nullptr &&
+                           hit_path_->hit_lock() != &hit_.lock)
+      << underlying()->name() << ": the hit path has the lock of another chain";
+}
 
 Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {

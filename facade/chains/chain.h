@@ -134,8 +134,8 @@ class Chain : public Decorator, private Postponable {
   alignas(64) ChainState& hit_;  // of stream_
 
  private:
-  // The blocks that callers of the chain hold. Not those of the Stat layer if
-  // layers above it may hold back frees. Guarded by the lock.
+  // Count the blocks that the callers of the chain hold: in hit_.counts, unless
+  // a Stat layer lies below a layer that may defer frees. Guarded by the lock.
   UseCounts own_counts_;
   UseCounts& live_{hit_.has_stat_layer && hit_path_ == nullptr ? own_counts_
                                                                : hit_.counts};

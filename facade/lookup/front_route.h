@@ -24,7 +24,7 @@ struct ChainState;
 // Source: hotpath.md §7 ("Route").
 struct FrontRoute {
   Front* front = nullptr;
-  ChainState* hit = nullptr;  // hit state of the front
+  ChainState* hit = nullptr;  // state of the front's chain
   std::uint64_t version = 0;  // of the table; 0: no front was found
   std::uint64_t key = 0;      // a stream's uid or handle
   Place place;

@@ -324,7 +324,7 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
   auto driver =
       std::static_pointer_cast<DriverPool>(pool->budget().ShareDriverHeld([&] {
         return std::make_shared<DriverPool>(
-            device, options.Get<CudaMallocAsyncOptions>(), GateOf(*stream),
+            device, options.Get<CudaMallocAsyncOptions>(), stream->timeline(),
             pool->limit_bytes(), pool->limit_flag());
       }));
   return std::make_shared<CudaMallocAsyncAllocator>(

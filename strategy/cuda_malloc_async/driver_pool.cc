@@ -24,8 +24,8 @@ bool IsFailure(Status status) {
 }  // namespace
 
 DriverPool::DriverPool(Device& device, const CudaMallocAsyncOptions& options,
-                       std::shared_ptr<const CaptureGate> gate,
-                       std::size_t limit_bytes, const char* limit_flag)
+                       const StreamTimeline* timeline, std::size_t limit_bytes,
+                       const char* limit_flag)
     : device_(device),
       use_default_pool_(options.cuda_malloc_async_pool == "default"),
       is_deterministic_(options.cuda_malloc_async_deterministic),
@@ -35,7 +35,8 @@ DriverPool::DriverPool(Device& device, const CudaMallocAsyncOptions& options,
       throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
       limit_bytes_(limit_bytes),
       limit_flag_(limit_flag),
-      gate_(std::move(gate)),
+      gate_(timeline != nullptr ? timeline->gate() : nullptr),
+      no_waits_(timeline != nullptr ? timeline->no_waits() : nullptr),
       free_streams_(device) {}
 
 DriverPool::~DriverPool() {
@@ -347,6 +348,8 @@ std::uint64_t DriverPool::MakeWait(
   std::array<std::uint64_t, SideStreams::kMost> pending{};
   std::uint64_t left = 0;
   for (std::size_t i = 0; i < count; ++i) left += pending[i] = PendingOn(i);
+  // A free stream may wait for a stream that forbids waits.
+  if (no_waits_ != nullptr && no_waits_->any()) return left;
   while (left != 0 && !is_enough(left)) {
     const auto most = std::max_element(pending.begin(), pending.end());
     const auto index = static_cast<std::size_t>(most - pending.begin());

@@ -13,6 +13,8 @@
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/side_streams.h"
+#include "strata/allocation/streams/stream_timeline.h"
+#include "strata/allocation/streams/streams_without_waits.h"
 #include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
@@ -43,11 +45,11 @@ namespace strata {
 class DriverPool final : public DriverHeld {
  public:
   // Makes no device call. The device is not waited for while captures are
-  // announced at `gate` (null: no gate). `limit_bytes` bounds the reserved
-  // bytes of an own pool; 0: no limit. `limit_flag` is the flag that failures
-  // name: Failure::limit_flag.
+  // announced at the gate of `timeline` (null: no gate). `limit_bytes` bounds
+  // the reserved bytes of an own pool; 0: no limit. `limit_flag` is the flag
+  // that failures name: Failure::limit_flag.
   DriverPool(Device& device, const CudaMallocAsyncOptions& options,
-             std::shared_ptr<const CaptureGate> gate, std::size_t limit_bytes,
+             const StreamTimeline* timeline, std::size_t limit_bytes,
              const char* limit_flag = "");
   ~DriverPool() override;
 
@@ -164,7 +166,8 @@ class DriverPool final : public DriverHeld {
   const double throttle_ratio_;
   const std::size_t limit_bytes_;
   const char* const limit_flag_;
-  const std::shared_ptr<const CaptureGate> gate_;  // Null: no gate.
+  const std::shared_ptr<const CaptureGate> gate_;              // Null: no gate.
+  const std::shared_ptr<const StreamsWithoutWaits> no_waits_;  // Null: none.
 
   std::atomic<void*> pool_{nullptr};  // Null until first use.
   std::atomic<std::size_t> in_use_bytes_{0};

@@ -111,6 +111,7 @@ Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
 }
 
 void PoolAllocator::Keep(Block* block) {
+  ++puts_;
   block->flags = 0;
   block->offset_units = waits_.now();
   block->is_free = true;
@@ -275,7 +276,7 @@ void PoolAllocator::Resize() {
   uses_.FillIn(now);
   const std::uint64_t hits = now.cache_hits - at_resize_.cache_hits;
   const std::uint64_t misses = now.cache_misses - at_resize_.cache_misses;
-  if (Rate(evicted_, now.frees - at_resize_.frees) <= kTolerableRate ||
+  if (Rate(evicted_, puts_) <= kTolerableRate ||
       Rate(misses, misses + hits) <= kTolerableRate) {
     return;
   }
@@ -284,6 +285,7 @@ void PoolAllocator::Resize() {
                     : static_cast<std::size_t>(
                           kGrowthFactor * static_cast<double>(size_limit_));
   at_resize_ = now;
+  puts_ = 0;
   evicted_ = 0;
 }
 

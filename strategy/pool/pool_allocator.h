@@ -136,8 +136,9 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // All below guarded by lock_.
   std::size_t size_limit_;
   // For pool_auto_resize: the counters when the limit last changed, and the
-  // pieces evicted by it since.
+  // pieces that were cached and evicted since.
   Stats at_resize_;
+  std::uint64_t puts_ = 0;
   std::uint64_t evicted_ = 0;
   std::uint64_t evictions_ = 0;
   // Amount cached when it last exceeded the limits, or last ceased to.

@@ -94,12 +94,7 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   if (frees_ != nullptr && frees_->any()) {
     allocation = TryHeld(*underlying(), request);
     // On a miss, drain: a finished free may serve this request.
-    if (allocation == nullptr) {
-      frees_->Drain();
-      if (waits_on_device_ && busy_ != nullptr && !timeline_->forbids_waits()) {
-        frees_->FreeOrdered();
-      }
-    }
+    if (allocation == nullptr) frees_->Drain();
   }
   if (allocation == nullptr) {
     allocation = underlying()->TryAllocate(request, failure);

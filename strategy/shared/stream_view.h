@@ -26,6 +26,8 @@ namespace strata {
 //     stream itself can reuse them at once. A miss of any stream gives the
 //     strategy the blocks that need no more wait. Instead of failing, a miss
 //     gives it all blocks that the device can wait for.
+//   - A stream forbids waits (StreamsWithoutWaits): its blocks wait until the
+//     host has seen its work done, and its requests never wait on the device.
 //   - Captures are announced: all frees wait, because a capturing stream cannot
 //     be waited for.
 //   Counters are those of this stream. The strategy's own stats() include

@@ -130,9 +130,51 @@ TEST_P(ForbidWaitsTest, TwoOtherStreamsStillWait) {
   EXPECT_FALSE(WorkIsDone());
 }
 
+// An event of the program is no way around it.
+TEST_P(ForbidWaitsTest, ARecordedUseIsAMark) {
+  facade().ForbidWaits(worker_);
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  const CallLog log(device());
+  AllocationPtr block = facade().Alloc(kPlace, kBusyBytes, user_);
+  EXPECT_EQ(device().MemsetAsync(scratch_, 1, 64, worker_), Status::kSuccess);
+  EXPECT_EQ(device().EventRecord(event, worker_, 0), Status::kSuccess);
+  EXPECT_TRUE(facade().RecordUse(block, worker_, event));
+  block.reset();
+  const AllocationPtr again = facade().Alloc(kPlace, kBusyBytes, user_);
+  EXPECT_EQ(InsertedWaits(log), 0U);
+  EXPECT_TRUE(WorkIsDone());
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+}
+
 TEST_P(ForbidWaitsTest, AStreamMustBeNamed) {
   EXPECT_THROW(facade().ForbidWaits(Stream()), std::invalid_argument);
 }
+
+// The streams on which cuda_malloc_async frees marked memory wait for the
+// marks. A stream of the program must not wait for them.
+class ForbidWaitsDriverPoolTest : public ForbidWaitsTest {};
+
+TEST_P(ForbidWaitsDriverPoolTest, NoStreamWaitsForAFreeStream) {
+  for (const bool forbids : {false, true}) {
+    SetUp();
+    if (forbids) facade().ForbidWaits(worker_);
+    const CallLog log(device());
+    FreeBusyBlock();
+    const AllocationPtr again = facade().Alloc(kPlace, kBusyBytes, user_);
+    std::size_t waits_of_user = 0;
+    for (const CallRecord& call : log.Of(DeviceCall::kStreamWaitEvent)) {
+      if (call.stream_uid == user_.uid) ++waits_of_user;
+    }
+    EXPECT_EQ(waits_of_user == 0, forbids);
+    device().StepAll();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, ForbidWaitsDriverPoolTest,
+                         testing::Values(ForbidCase{"cuda_malloc_async", true}),
+                         NameOfForbidCase);
 
 INSTANTIATE_TEST_SUITE_P(
     Strategies, ForbidWaitsTest,

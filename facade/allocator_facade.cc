@@ -181,8 +181,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    RoutesOf(ThisThread()).by_handle = {*known, known->state(), version, handle,
-                                        place};
+    RouteOf(ThisThread(), RouteKind::kByHandle) = {*known, known->state(),
+                                                   version, handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -203,7 +203,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes) {
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RoutesOf(self).by_default;
+  const FrontRoute& route = RouteOf(self, RouteKind::kByDefault);
   if (!route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
@@ -212,7 +212,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, const Stream& stream) {
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RoutesOf(self).by_stream;
+  const FrontRoute& route = RouteOf(self, RouteKind::kByStream);
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
       !route.LeadsTo(place, stream.uid, fronts_->version())) [[unlikely]] {
@@ -224,7 +224,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
     Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RoutesOf(self).by_handle;
+  const FrontRoute& route = RouteOf(self, RouteKind::kByHandle);
   if (!route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
@@ -236,7 +236,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  RoutesOf(ThisThread()).by_default = {front, front.state(), version, 0, place};
+  RouteOf(ThisThread(), RouteKind::kByDefault) = {front, front.state(), version,
+                                                  0, place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -245,8 +246,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    RoutesOf(ThisThread()).by_stream = {front, front.state(), version,
-                                        stream.uid, place};
+    RouteOf(ThisThread(), RouteKind::kByStream) = {front, front.state(),
+                                                   version, stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

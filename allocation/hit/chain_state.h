@@ -37,6 +37,11 @@ struct alignas(64) ChainState {
   // Configured by the strategy; until then it keeps no blocks.
   FrontCache cache;
 
+  // Whether a hit needs no more than to take and count a block. Hold the lock:
+  // a request that waits for memory was counted before it last held this lock.
+  bool is_plain() const noexcept {
+    return attention->load(std::memory_order_relaxed) == 0;
+  }
   // Count a block of a hit, or one that passes the Stat layer. Hold the lock.
   void Count(const Block& block) {
     counts.Count(block);

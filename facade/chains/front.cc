@@ -24,7 +24,7 @@ void Front::set_debug_fill(const DebugFill* fill) {
                         !is_orphan() && hit_.meter == nullptr;
   hit_.attention = is_plain ? &gate_.attention() : &ChainState::kNeverPlain;
   // Not while requests wait for memory: a queued free notifies no request.
-  if (MayHitPlainly(hit_)) {
+  if (hit_.is_plain()) {
     OpenToFrees();
   } else {
     hit_.lock.Close();
@@ -108,7 +108,7 @@ inline bool Front::GiveAtOnce(ChainState& hit, Block* block) noexcept {
 
 [[gnu::always_inline]] inline void Front::FreeLocked(
     ChainState& hit, Allocation* allocation, ThreadState& self) noexcept {
-  if (!MayHitPlainly(hit)) [[unlikely]] {
+  if (!hit.is_plain()) [[unlikely]] {
     hit.lock.unlock(self);
     return FreeSlowly(allocation);
   }
@@ -151,7 +151,7 @@ inline bool Front::GiveAtOnce(ChainState& hit, Block* block) noexcept {
   if (remote_frees_.Leave(*allocation->block())) return;
   ThreadState& self = ThisThread();
   hit_.lock.lock(self);
-  if (MayHitPlainly(hit_)) OpenToFrees();
+  if (hit_.is_plain()) OpenToFrees();
   FreeLocked(hit_, allocation, self);
 }
 

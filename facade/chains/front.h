@@ -92,12 +92,6 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreeSlowly(Allocation* allocation) noexcept;
   // Whether a call may skip the layers: no layer or capture needs to see it.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
-  // Whether, in addition, the call needs nothing except the steps of Alloc and
-  // FreePlain. Hold the lock: a request that waits for memory was counted
-  // before it last held this lock.
-  static bool MayHitPlainly(const ChainState& hit) noexcept {
-    return hit.attention->load(std::memory_order_relaxed) == 0;
-  }
   // FreeTaker. Does not notify waiting requests: a request that waits closed
   // the remote frees with EndWaiting before it searched.
   void TakeIn(std::span<Block* const> blocks) noexcept override;
@@ -119,7 +113,7 @@ inline Allocation* Front::Alloc(ChainState& hit, std::size_t bytes,
 
 [[gnu::always_inline]] inline Allocation* Front::AllocLocked(
     ChainState& hit, std::size_t bytes, ThreadState& self) {
-  if (!MayHitPlainly(hit)) [[unlikely]] {
+  if (!hit.is_plain()) [[unlikely]] {
     return AllocSlowly(bytes);
   }
   Block* const block = TakeAtOnce(hit, bytes);

@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_LOOKUP_FRONT_ROUTE_H_
 #define STRATA_FACADE_LOOKUP_FRONT_ROUTE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -40,20 +41,18 @@ struct FrontRoute {
   }
 };
 
-// The routes of a thread, in ThreadState::routes.
-struct FrontRoutes {
-  FrontRoute by_stream;   // keyed by a stream's uid
-  FrontRoute by_handle;   // keyed by a stream's handle
-  FrontRoute by_default;  // for requests that name no stream; the key is 0
-};
+// The kinds of requests; a thread has a route for each. Its key is the uid of a
+// stream, the handle of a stream, or 0 for requests that name no stream.
+enum class RouteKind : std::uint8_t { kByStream, kByHandle, kByDefault };
 
-static_assert(sizeof(FrontRoutes) == sizeof(ThreadState::routes) &&
-              std::is_trivially_copyable_v<FrontRoutes> &&
-              std::is_trivially_destructible_v<FrontRoutes>);
+static_assert(3 * sizeof(FrontRoute) == sizeof(ThreadState::routes) &&
+              std::is_trivially_copyable_v<FrontRoute> &&
+              std::is_trivially_destructible_v<FrontRoute>);
 
-// Zero bytes are routes that lead nowhere.
-inline FrontRoutes& RoutesOf(ThreadState& thread) noexcept {
-  return *reinterpret_cast<FrontRoutes*>(thread.routes);
+// Zero bytes are a route that leads nowhere.
+inline FrontRoute& RouteOf(ThreadState& thread, RouteKind kind) noexcept {
+  return reinterpret_cast<FrontRoute*>(
+      thread.routes)[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace strata

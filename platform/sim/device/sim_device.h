@@ -8,8 +8,10 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "strata/platform/calls/call_frame.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
@@ -92,7 +94,7 @@ class SimDevice final : public Device {
   //   GraphMemAttribute count bytes of whole frames.
   // - UserObjectCreate: the destructor runs in a thread that makes a later
   //   call.
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
   Status method parameters override;
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
@@ -193,23 +195,33 @@ class SimDevice final : public Device {
   std::uint64_t NowNs() const override;
 
  private:
+  struct Call : CallRecord {
+    // The bytes that determine the cost of the call, if not `bytes`.
+    std::optional<std::size_t> charged_bytes = std::nullopt;
+  };
+
+  // The effects of the entry points (call_frame.h). They acquire the locks that
+  // they need.
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status Do##method STRATA_EFFECT_PARAMETERS parameters;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+  // The effect of both MemcpyAsync.
+  Status DoMemcpyAsync(Call* seen, DevicePtr target, DevicePtr source,
+                       std::size_t bytes, Stream stream, ReadCounter* reads);
+
   // The frame of every entry point: counts the call, refuses it or runs
-  // `body(CallRecord*)`, charges the cost of `*charged_bytes` (null:
-  // call.bytes) and reports to the observers. `stream_device` is the device of
-  // the call's stream.
-  template <class Body>
-  Status Run(CallRecord call, Body body,
-             const std::size_t* charged_bytes = nullptr,
-             std::int32_t stream_device = -1);
-  // Like Run, for a call that accepts only streams of this device.
-  template <class Body>
-  Status Run(const Stream& stream, CallRecord call, Body body);
+  // `effect(Call*)`, charges its cost and reports to the observers. `stream` is
+  // the stream of the call, or null.
+  template <class Effect>
+  Status Run(DeviceCall name, CallRecord operands, const Stream* stream,
+             Effect effect);
   // While calls are checked, observers receive them in the order in which they
   // took effect: no call of another thread takes effect while this is held.
   std::unique_lock<std::recursive_mutex> HoldOrder();
   void Enter(DeviceCall call);
   void Apply(const CapacityStep& step);
-  Status Refusal(const CallRecord& call, std::int32_t stream_device);
+  Status Refusal(const CallRecord& call, const Stream* stream);
   // The status with which captures refuse the call. Fills in device and thread
   // of `subject`.
   Status CheckCaptures(const CaptureRule& rule, CaptureSet::Subject subject);
@@ -242,10 +254,17 @@ class SimDevice final : public Device {
   void TellPools(const StreamSnapshot& waited);
 
   // Submits `work`, which returns a Status and acquires no lock. Nothing runs
-  // on a device with a sticky error (sim_device_run.h).
+  // on a device with a sticky error.
   template <class Work>
   void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
-              SimLock* lock);
+              SimLock* lock) {
+    scheduler_.Submit(
+        stream, cost_ns,
+        [this, work = std::move(work)]() mutable {
+          if (sticky_error() == Status::kSuccess) NoteOutcome(work());
+        },
+        lock);
+  }
   // True if the device stores the bytes of a copy to `target`.
   bool StoresCopy(DevicePtr target, std::size_t bytes) const;
   Status SubmitCopy(CopyAction copy, const Stream& stream, SimLock* lock);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/graphs/exec_plan.h"
 #include "strata/platform/sim/graphs/graph_heap.h"
@@ -211,29 +210,23 @@ void SimDevice::EndAllocation(DevicePtr ptr) {
   platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_.End(ptr);
 }
 
-Status SimDevice::GraphMemTrim() {
-  return Run(RecordOf(DeviceCall::kGraphMemTrim), [&](CallRecord*) {
-    std::lock_guard lock(mutex_);
-    graph_memory_.Trim(scheduler_);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoGraphMemTrim(Call*) {
+  std::lock_guard lock(mutex_);
+  graph_memory_.Trim(scheduler_);
+  return Status::kSuccess;
 }
 
-Status SimDevice::GraphMemAttribute(GraphMemAttributeKind kind,
-                                    std::uint64_t* value) {
-  return Run(RecordOf(DeviceCall::kGraphMemAttribute, 0, 0,
-                      static_cast<std::uint64_t>(kind)),
-             [&](CallRecord* seen) {
-               const auto number = static_cast<std::int32_t>(kind);
-               if (value == nullptr || number < 0 ||
-                   kind > GraphMemAttributeKind::kReservedHigh) {
-                 return Status::kInvalidValue;
-               }
-               std::lock_guard lock(mutex_);
-               *value = graph_memory_.Attribute(kind, scheduler_);
-               seen->bytes = *value;
-               return Status::kSuccess;
-             });
+Status SimDevice::DoGraphMemAttribute(Call* seen, GraphMemAttributeKind kind,
+                                      std::uint64_t* value) {
+  const auto number = static_cast<std::int32_t>(kind);
+  if (value == nullptr || number < 0 ||
+      kind > GraphMemAttributeKind::kReservedHigh) {
+    return Status::kInvalidValue;
+  }
+  std::lock_guard lock(mutex_);
+  *value = graph_memory_.Attribute(kind, scheduler_);
+  seen->bytes = *value;
+  return Status::kSuccess;
 }
 
 }  // namespace strata::sim

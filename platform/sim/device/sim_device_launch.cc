@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/graphs/exec_plan.h"
 #include "strata/platform/sim/graphs/graph_table.h"

@@ -6,7 +6,6 @@
 
 #include "strata/platform/sim/device/fatal.h"
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/byte_effects.h"
 #include "strata/platform/sim/streams/host_function_scope.h"

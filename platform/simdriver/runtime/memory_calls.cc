@@ -121,18 +121,16 @@ cudaError_t MemAdvise(const void* ptr, std::size_t bytes, cudaMemoryAdvise,
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemPrefetchAsync,
-    (const void* ptr, std::size_t bytes, cudaMemLocation location,
-     unsigned flags, cudaStream_t stream),
-    {
-      return WithContext([&] {
-        CUmemLocation place = {};
-        place.type = static_cast<CUmemLocationType>(location.type);
-        place.id = location.id;
-        return cuMemPrefetchAsync(ToPtr(ptr), bytes, place, flags,
-                                  StreamOf(null, stream));
-      });
-    })
+cudaError_t MemPrefetchAsync(NullStream null, const void* ptr,
+                             std::size_t bytes, cudaMemLocation location,
+                             unsigned flags, cudaStream_t stream) {
+  return WithContext([&] {
+    CUmemLocation place = {};
+    place.type = static_cast<CUmemLocationType>(location.type);
+    place.id = location.id;
+    return cuMemPrefetchAsync(ToPtr(ptr), bytes, place, flags,
+                              StreamOf(null, stream));
+  });
+}
 
 }  // namespace strata::simdriver::runtime

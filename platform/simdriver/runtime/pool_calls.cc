@@ -30,24 +30,22 @@ cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MallocAsync, (void** ptr, std::size_t bytes, cudaStream_t stream), {
-      return WithContext([&] {
-        return Make(ptr, [&](CUdeviceptr* made) {
-          return cuMemAllocAsync(made, bytes, StreamOf(null, stream));
-        });
-      });
-    })
+cudaError_t MallocAsync(NullStream null, void** ptr, std::size_t bytes,
+                        cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocAsync(made, bytes, StreamOf(null, stream));
+    });
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MallocFromPoolAsync,
-    (void** ptr, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream), {
-      return WithContext([&] {
-        return Make(ptr, [&](CUdeviceptr* made) {
-          return cuMemAllocFromPoolAsync(made, bytes, pool,
-                                         StreamOf(null, stream));
-        });
-      });
-    })
+cudaError_t MallocFromPoolAsync(NullStream null, void** ptr, std::size_t bytes,
+                                cudaMemPool_t pool, cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocFromPoolAsync(made, bytes, pool, StreamOf(null, stream));
+    });
+  });
+}
 
 }  // namespace strata::simdriver::runtime

@@ -57,7 +57,7 @@ class SimPlatform;
 //   at most as the depth of a tree. Each completion of queued work visits all
 //   streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
-class SimDevice final : public Device {
+class SimDevice final : public Device, public DeviceWork {
  public:
   // `memory_bytes` is at least one frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
@@ -177,14 +177,13 @@ class SimDevice final : public Device {
     return sticky_error_.load(std::memory_order_acquire);
   }
 
-  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
-  // observed, and no fault affects it.
-  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
-                     std::size_t count, std::uint64_t busy_ns,
-                     std::uint64_t pattern);
-
-  // DeviceWork::Launch, under the rules of EnqueueWork.
-  Status LaunchKernel(const Stream& stream, const KernelAction& kernel);
+  // DeviceWork: its accesses are checked, and its bytes move if the device
+  // stores bytes. Not entry points of Device: neither counted nor observed, and
+  // no fault affects them.
+  Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
+                 std::uint64_t busy_ns, std::uint64_t pattern) override;
+  Status Launch(Stream stream, const WorkRange* ranges, std::size_t count,
+                HostKernel kernel, void* argument) override;
 
   // Live objects of this device: allocations, pools and their allocations, host
   // ranges and reservations that it made, its memory for mapping, streams,
@@ -287,7 +286,7 @@ class SimDevice final : public Device {
   int OwnerOfMemory(DevicePtr ptr) const;
 
   // Submits the work of an instantiated graph (sim_device_launch.cc).
-  Status Launch(SimExec* exec, const Stream& stream, SimLock* lock);
+  Status LaunchExec(SimExec* exec, const Stream& stream, SimLock* lock);
   bool HasItsEvents(const ExecPlan& plan) const;
   StreamSnapshot BeginLaunch(const SimExec& exec, const Stream& stream,
                              const std::vector<GraphMemory::Binding>& bindings);
@@ -295,7 +294,7 @@ class SimDevice final : public Device {
   void RunAction(const GraphAction& action, SimLock* lock);
   // Releases the lock while the function runs.
   void CallHostFunction(HostFunction function, void* argument, SimLock* lock);
-  // Common part of EnqueueWork and LaunchKernel (sim_work.cc).
+  // Common part of Enqueue and Launch (sim_device_work.cc).
   template <class Body>
   Status RunLaunch(const Stream& stream, const WorkRange* ranges,
                    std::size_t count, Body submit);

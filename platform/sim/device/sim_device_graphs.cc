@@ -111,7 +111,7 @@ Status SimDevice::DoGraphLaunch(Call*, GraphExec exec, Stream stream) {
   if (found == nullptr) return Status::kInvalidValue;
   // Another thread may have begun a capture since the check of the call.
   if (CaptureOf(stream) != nullptr) return Status::kStreamCaptureUnsupported;
-  return Launch(found, stream, &lock);
+  return LaunchExec(found, stream, &lock);
 }
 
 Status SimDevice::DoGraphExecUpdate(Call*, GraphExec exec, Graph graph) {

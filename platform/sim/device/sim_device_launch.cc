@@ -31,7 +31,8 @@ Event EventOf(const GraphAction& action) {
 
 }  // namespace
 
-Status SimDevice::Launch(SimExec* exec, const Stream& stream, SimLock* lock) {
+Status SimDevice::LaunchExec(SimExec* exec, const Stream& stream,
+                             SimLock* lock) {
   if (!HasItsEvents(*exec->plan)) return Status::kInvalidValue;
   std::vector<GraphMemory::Binding> bindings;
   const Status status = PlanMemory(*exec, stream, &bindings);

@@ -83,7 +83,7 @@ bool DeviceTest::HasBytes() const {
 
 bool DeviceTest::HasBytesOf(std::size_t bytes) const {
   return HasBytes() || (GetParam().options.sim_data == "small" &&
-                        bytes <= KeptBytes::kMostWriteBytes);
+                        bytes <= sim::KeptBytes::kMostWriteBytes);
 }
 
 bool DeviceTest::CanHold() const {

@@ -227,8 +227,6 @@ class SimDevice final : public Device, public DeviceWork {
   void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
 
-  // kSuccess, or kInvalidResourceHandle.
-  Status CheckStream(const Stream& stream) const;
   // True for a valid stream of any device of the platform. Under mutex_.
   bool AcceptsAnyStream(const Stream& stream) const;
   // The pool of any device with this handle, or null. Under mutex_.

@@ -262,12 +262,6 @@ void SimDevice::TellPools(const StreamSnapshot& waited) {
   });
 }
 
-Status SimDevice::CheckStream(const Stream& stream) const {
-  std::lock_guard lock(mutex_);
-  return streams_.Accepts(stream) ? Status::kSuccess
-                                  : Status::kInvalidResourceHandle;
-}
-
 EventState* SimDevice::FindEvent(Event event) const {
   SimDevice* owner = platform_->OwnerOf(event);
   return owner == nullptr ? nullptr : owner->events_.Find(event);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "strata/platform/sim/memory/device_windows.h"
+
 namespace strata::sim {
 namespace {
 
-// Handles as in stream_table.cc, with another base.
-constexpr std::uintptr_t kPoolHandleBase = std::uintptr_t{0xB0} << 48;
-constexpr std::uintptr_t kPoolHandleBytes = 64;
-constexpr int kPoolDeviceShift = 38;
+constexpr HandleSpace kPoolHandles(0xB0);
 
 std::uint64_t RoundToFrames(std::uint64_t bytes) {
   return (bytes + kFrameBytes - 1) / kFrameBytes * kFrameBytes;
@@ -16,12 +15,7 @@ std::uint64_t RoundToFrames(std::uint64_t bytes) {
 
 }  // namespace
 
-int DeviceOfPool(MemPool pool) {
-  const auto value = reinterpret_cast<std::uintptr_t>(pool.value);
-  if (value < kPoolHandleBase) return -1;
-  const std::uintptr_t device = (value - kPoolHandleBase) >> kPoolDeviceShift;
-  return device < kMaxSimDevices ? static_cast<int>(device) : -1;
-}
+int DeviceOfPool(MemPool pool) { return kPoolHandles.DeviceOf(pool.value); }
 
 PoolTable::PoolTable(int device, DeviceMemory* memory)
     : device_(device),
@@ -41,11 +35,7 @@ MemPool PoolTable::Create(std::uint64_t max_bytes, ShareType share) {
 MemPool PoolTable::Import(MemPool pool) { return AddName(Find(pool), true); }
 
 MemPool PoolTable::AddName(StreamPool* pool, bool imported) {
-  const std::uintptr_t value =
-      kPoolHandleBase +
-      (static_cast<std::uintptr_t>(device_) << kPoolDeviceShift) +
-      ++handles_made_ * kPoolHandleBytes;
-  const MemPool handle{reinterpret_cast<void*>(value)};
+  const MemPool handle{kPoolHandles.At(device_, ++handles_made_)};
   handles_.emplace(handle.value, Name{pool, imported});
   return handle;
 }

@@ -143,11 +143,13 @@ void HazardChecker::ObserveWait(const CallRecord& record) {
 
 HazardReport HazardChecker::Report(HazardKind kind, const AccessSite& first,
                                    const ReportedRange& range,
-                                   std::string missing) const {
+                                   std::string missing,
+                                   std::optional<Lifetime> first_life) const {
   HazardReport report;
   report.kind = kind;
   report.first = first;
   report.second = now_;
+  report.first_life = std::move(first_life);
   report.ptr = range.ptr;
   report.bytes = range.bytes;
   report.missing = std::move(missing);

@@ -42,10 +42,9 @@ void HazardChecker::HandOut(const CallRecord& record) {
       ++other;
       continue;
     }
-    HazardReport report =
-        Report(HazardKind::kOverlap, held->allocated,
-               {record.ptr, record.bytes}, "the first block was never freed");
-    report.first_life = LifeOf(held);
+    HazardReport report = Report(
+        HazardKind::kOverlap, held->allocated, {record.ptr, record.bytes},
+        "the first block was never freed", LifeOf(held));
     report.second_life = LifeOf(life);
     log_.Add(std::move(report));
     other = blocks_.erase(other);

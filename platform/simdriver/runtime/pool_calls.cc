@@ -9,16 +9,6 @@ namespace {
 
 static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
 
-// Runs `body(CUdeviceptr*)` and returns the address that it made.
-template <class Body>
-CUresult Make(void** ptr, Body body) {
-  if (ptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUdeviceptr made = 0;
-  const CUresult result = body(&made);
-  if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
-  return result;
-}
-
 }  // namespace
 
 cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {

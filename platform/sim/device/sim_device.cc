@@ -78,8 +78,8 @@ Status SimDevice::Run(DeviceCall name, CallRecord operands,
     call.status = effect(&call);
     // "Not ready" is a result, which costs time too; a refusal costs none.
     if (call.status == Status::kSuccess || call.status == Status::kNotReady) {
-      Charge(name,
-             call.charged_bytes.value_or(static_cast<std::size_t>(call.bytes)));
+      PassTime(CallCostNs(name, call.charged_bytes.value_or(
+                                    static_cast<std::size_t>(call.bytes))));
     }
   }
   Observe(call);
@@ -152,14 +152,6 @@ Status SimDevice::DoCanAccessPeer(Call*, int peer, bool* can) {
   *can = peer != ordinal_;
   return Status::kSuccess;
 }
-
-std::uint64_t SimDevice::modelled_ns() const {
-  return modelled_ns_.load(std::memory_order_relaxed);
-}
-
-void SimDevice::AddFault(const FaultRule& rule) { faults_.Add(rule); }
-
-void SimDevice::ClearFaults() { faults_.Clear(); }
 
 SimLeaks SimDevice::Leaks() const {
   SimLeaks leaks;
@@ -244,10 +236,6 @@ Status SimDevice::CheckCaptures(const CaptureRule& rule,
   subject.thread = CallingThreadNumber();
   std::lock_guard lock(mutex_);
   return captures.Check(rule, subject);
-}
-
-void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
-  PassTime(CallCostNs(call, bytes));
 }
 
 void SimDevice::PassTime(std::uint64_t ns) {

@@ -145,7 +145,9 @@ class SimDevice final : public Device, public DeviceWork {
                      std::uint64_t pattern);
 
   // Modelled time of the successful calls so far (cost_table.h).
-  std::uint64_t modelled_ns() const;
+  std::uint64_t modelled_ns() const {
+    return modelled_ns_.load(std::memory_order_relaxed);
+  }
   // Maximum since the last reset of the device memory in use, as MemGetInfo
   // would show it, without the memory of other processes.
   std::uint64_t peak_used_bytes() const;
@@ -159,8 +161,8 @@ class SimDevice final : public Device, public DeviceWork {
   // and has no other effect.
   //
   // Errors: as FaultInjector::Add.
-  void AddFault(const FaultRule& rule);
-  void ClearFaults();
+  void AddFault(const FaultRule& rule) { faults_.Add(rule); }
+  void ClearFaults() { faults_.Clear(); }
   // Another process allocates or frees memory, as the step says: at most the
   // free memory, or the memory of other processes.
   void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
@@ -224,7 +226,6 @@ class SimDevice final : public Device, public DeviceWork {
   // The status with which captures refuse the call. Fills in device and thread
   // of `subject`.
   Status CheckCaptures(const CaptureRule& rule, CaptureSet::Subject subject);
-  void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
 
   // True for a valid stream of any device of the platform. Under mutex_.
@@ -330,19 +331,17 @@ class SimDevice final : public Device, public DeviceWork {
                    const std::vector<GraphMemory::Binding>& bindings);
   void CommitMemory(const SimExec& exec,
                     const std::vector<GraphMemory::Binding>& bindings);
-  void BeginAllocation(const AllocAction& alloc);
-  void EndAllocation(DevicePtr ptr);
+  // The graph memory of the device that owns `ptr`, an address of such memory.
+  GraphMemory& GraphMemoryOf(DevicePtr ptr) const;
 
   // Copies and fills (sim_device_copy.cc): the check at submission, and the
   // effect when they run. The effect is kIllegalAddress and nothing else if a
   // range is no longer valid. Under mutex_.
-  Status CheckCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
-                   std::size_t bytes) const;
+  bool MayCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
+               std::size_t bytes) const;
   Status ExecuteCopy(const CopyAction& copy);
   // Counts a copy that read `unknown_bytes` bytes that are not stored.
   void CountRead(const CopyAction& copy, std::uint64_t unknown_bytes) const;
-  Status CheckFill(AddressSpace::When when, DevicePtr ptr,
-                   std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
 
   SimPlatform* const platform_;

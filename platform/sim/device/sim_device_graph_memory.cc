@@ -95,8 +95,7 @@ bool SimDevice::MayFreeOwn(const SimCapture& capture, const Stream& stream,
 bool SimDevice::MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const {
   const auto& frees = use.foreign_frees;
   if (std::find(frees.begin(), frees.end(), ptr) != frees.end()) return false;
-  const GraphMemory& memory =
-      platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
+  const GraphMemory& memory = GraphMemoryOf(ptr);
   const auto heap = memory.HeapOf(ptr);
   return heap == nullptr ? memory.HasLive(ptr)
                          : heap->FindOpen(ptr).has_value();
@@ -104,8 +103,7 @@ bool SimDevice::MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const {
 
 Status SimDevice::FreeGraphMemory(DevicePtr ptr, const Stream& stream,
                                   SimLock* lock) {
-  GraphMemory& memory =
-      platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
+  GraphMemory& memory = GraphMemoryOf(ptr);
   if (!memory.HasLive(ptr)) return Status::kInvalidValue;
   scheduler_.Queue(stream, 0,
                    [&memory, ptr](SimLock* /*lock*/) { memory.End(ptr); });
@@ -127,10 +125,7 @@ Status SimDevice::PlanMemory(const SimExec& exec, const Stream& stream,
                              std::vector<GraphMemory::Binding>* bindings) {
   const ExecPlan& plan = *exec.plan;
   for (const DevicePtr ptr : plan.foreign_frees()) {
-    const int device = DeviceOfGraphAddress(ptr);
-    if (!platform_->sim_device(device).graph_memory_.HasLive(ptr)) {
-      return Status::kInvalidValue;  // P14
-    }
+    if (!GraphMemoryOf(ptr).HasLive(ptr)) return Status::kInvalidValue;  // P14
   }
   const bool live = std::any_of(
       plan.heaps().begin(), plan.heaps().end(), [](const GraphHeapUse& use) {
@@ -182,7 +177,9 @@ void SimDevice::BeginMemory(const SimExec& exec,
   if (bindings.empty()) return;
   scheduler_.Queue(first, 0,
                    [this, bindings, leftovers, plan = exec.plan](SimLock*) {
-                     for (const DevicePtr ptr : leftovers) EndAllocation(ptr);
+                     for (const DevicePtr ptr : leftovers) {
+                       GraphMemoryOf(ptr).End(ptr);
+                     }
                      for (std::size_t i = 0; i < bindings.size(); ++i) {
                        plan->heaps()[i].heap->memory().Bind(bindings[i]);
                      }
@@ -192,8 +189,7 @@ void SimDevice::BeginMemory(const SimExec& exec,
 void SimDevice::CommitMemory(
     const SimExec& exec, const std::vector<GraphMemory::Binding>& bindings) {
   for (const DevicePtr ptr : exec.plan->foreign_frees()) {
-    platform_->sim_device(DeviceOfGraphAddress(ptr))
-        .graph_memory_.FreeLive(ptr, exec.last);
+    GraphMemoryOf(ptr).FreeLive(ptr, exec.last);
   }
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const GraphHeapUse& use = exec.plan->heaps()[i];
@@ -201,13 +197,8 @@ void SimDevice::CommitMemory(
   }
 }
 
-void SimDevice::BeginAllocation(const AllocAction& alloc) {
-  platform_->sim_device(DeviceOfGraphAddress(alloc.ptr))
-      .graph_memory_.Begin(alloc.ptr, alloc.bytes, alloc.rights);
-}
-
-void SimDevice::EndAllocation(DevicePtr ptr) {
-  platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_.End(ptr);
+GraphMemory& SimDevice::GraphMemoryOf(DevicePtr ptr) const {
+  return platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
 }
 
 Status SimDevice::DoGraphMemTrim(Call*) {

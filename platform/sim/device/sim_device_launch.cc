@@ -115,9 +115,9 @@ void SimDevice::RunAction(const GraphAction& action, SimLock* lock) {
   } else if (const auto* host = std::get_if<HostAction>(&action)) {
     CallHostFunction(host->function, host->argument, lock);
   } else if (const auto* alloc = std::get_if<AllocAction>(&action)) {
-    BeginAllocation(*alloc);
+    GraphMemoryOf(alloc->ptr).Begin(alloc->ptr, alloc->bytes, alloc->rights);
   } else if (const auto* free = std::get_if<FreeAction>(&action)) {
-    EndAllocation(free->ptr);
+    GraphMemoryOf(free->ptr).End(free->ptr);
   }
 }
 

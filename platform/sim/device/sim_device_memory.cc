@@ -8,12 +8,6 @@
 #include "strata/platform/sim/pools/pool_space.h"
 
 namespace strata::sim {
-namespace {
-
-void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
-
-}  // namespace
-
 Status SimDevice::DoMemAlloc(Call* seen, DevicePtr* ptr, std::size_t bytes) {
   if (ptr == nullptr) return Status::kInvalidValue;
   if (bytes == 0) {
@@ -49,7 +43,7 @@ Status SimDevice::DoMemFree(Call*, DevicePtr ptr) {
   if (status != Status::kSuccess) return status;
   if (DeviceOfAddress(ptr) != ordinal_) {
     return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
-                                          HostPointer(ptr));
+                                          reinterpret_cast<void*>(ptr));
   }
   return memory_.Free(ptr);
 }

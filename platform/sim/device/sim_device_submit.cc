@@ -46,8 +46,9 @@ Status SimDevice::DoMemcpyAsync(Call* seen, DevicePtr target, DevicePtr source,
   if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
   if (bytes == 0) return Status::kSuccess;
   SimCapture* capture = CaptureOf(stream);
-  if (!MayCopy(WhenSubmitted(capture), target, source, bytes))
+  if (!MayCopy(WhenSubmitted(capture), target, source, bytes)) {
     return Status::kInvalidValue;
+  }
   CopyAction copy;
   copy.target = target;
   copy.source = source;
@@ -69,8 +70,9 @@ Status SimDevice::DoMemsetAsync(Call* seen, DevicePtr ptr, int value,
   if (bytes == 0) return Status::kSuccess;
   SimCapture* capture = CaptureOf(stream);
   if (!platform_->address_space().MayFill(WhenSubmitted(capture), ordinal_, ptr,
-                                          bytes))
+                                          bytes)) {
     return Status::kInvalidValue;
+  }
   const std::uint64_t cost_ns = OperationCostNs(OperationKind::kFill, bytes);
   if (capture != nullptr) {
     return AddNode(capture, stream, cost_ns,

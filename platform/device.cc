@@ -78,9 +78,7 @@ Status NotSupported(const Arguments&... /*arguments*/) {
 
 }  // namespace
 
-// An entry point that is pure virtual also has this body, so an override may
-// call it.
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
   Status Device::method parameters { return NotSupported arguments; }
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL

@@ -91,13 +91,14 @@ class Device {
   // Reports an event (device_events.def) to the observers. No driver call.
   void Note(const CallRecord& event) { Observe(event); }
 
-  virtual Status MemGetInfo(std::size_t* free_bytes,
-                            std::size_t* total_bytes) = 0;
-  virtual Status Synchronize() = 0;
+  // The entry points: device_calls.def, which states their rules. The bodies
+  // here return kNotSupported.
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  virtual Status method parameters;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
 
-  // Streams. LegacyStream and PerThreadStream make no driver call.
-  virtual Status StreamCreate(Stream* stream, unsigned flags) = 0;
-  virtual Status StreamDestroy(Stream stream) = 0;
+  // These make no driver call.
   virtual Stream LegacyStream() = 0;
   virtual Stream PerThreadStream() = 0;
   // False if `stream` is the per-thread stream of another thread. The calling
@@ -107,112 +108,6 @@ class Device {
                kPerThreadHandle ||
            stream == PerThreadStream();
   }
-  // Fills in device and uid for a driver's handle. Do not call while the stream
-  // is capturing.
-  virtual Status WrapStream(void* handle, Stream* stream) = 0;
-  virtual Status StreamSynchronize(Stream stream) = 0;
-  virtual Status StreamQuery(Stream stream) = 0;
-  virtual Status StreamWaitEvent(Stream stream, Event event,
-                                 unsigned flags) = 0;
-  virtual Status LaunchHostFunc(Stream stream, HostFunction function,
-                                void* argument);
-
-  // Events.
-  virtual Status EventCreate(Event* event, unsigned flags) = 0;
-  virtual Status EventDestroy(Event event) = 0;
-  virtual Status EventRecord(Event event, Stream stream, unsigned flags) = 0;
-  virtual Status EventQuery(Event event) = 0;
-  virtual Status EventSynchronize(Event event) = 0;
-
-  // Memory that is allocated and freed at once (cudaMalloc, cudaFree).
-  // MemFree(0) succeeds. Before MemFree the caller waits for every use of the
-  // memory (cuda_semantics.md M6).
-  virtual Status MemAlloc(DevicePtr* ptr, std::size_t bytes) = 0;
-  virtual Status MemFree(DevicePtr ptr) = 0;
-  virtual Status MallocHost(void** ptr, std::size_t bytes, unsigned flags);
-  virtual Status FreeHost(void* ptr);
-  virtual Status HostRegister(void* ptr, std::size_t bytes, unsigned flags);
-  virtual Status HostUnregister(void* ptr);
-  virtual Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
-                               unsigned flags);
-  virtual Status MemcpyAsync(DevicePtr target, DevicePtr source,
-                             std::size_t bytes, Stream stream) = 0;
-  virtual Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
-                             Stream stream) = 0;
-  virtual Status PointerAttributes(DevicePtr ptr, PointerInfo* info);
-  virtual Status EnablePeerAccess(int peer);
-  virtual Status CanAccessPeer(int peer, bool* can);
-
-  // Stream-ordered pools.
-  virtual Status DefaultMemPool(MemPool* pool);
-  virtual Status PoolCreate(MemPool* pool, const MemProperties& properties,
-                            std::size_t max_bytes);
-  virtual Status PoolDestroy(MemPool pool);
-  virtual Status PoolTrimTo(MemPool pool, std::size_t keep_bytes);
-  virtual Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
-                                  std::uint64_t value);
-  virtual Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
-                                  std::uint64_t* value);
-  virtual Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
-                               std::size_t count);
-  virtual Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
-                                     MemPool pool, Stream stream);
-  virtual Status FreeAsync(DevicePtr ptr, Stream stream);
-  virtual Status PoolExport(MemPool pool, ShareType type, Shareable* shareable);
-  virtual Status PoolImport(MemPool* pool, ShareType type,
-                            const Shareable& shareable);
-
-  // Virtual memory: address ranges, physical memory, and mappings of physical
-  // memory into the ranges.
-  virtual Status Granularity(const MemProperties& properties, bool recommended,
-                             std::size_t* bytes);
-  virtual Status ReserveRange(DevicePtr* ptr, std::size_t bytes,
-                              std::size_t alignment, DevicePtr hint);
-  virtual Status FreeRange(DevicePtr ptr, std::size_t bytes);
-  virtual Status CreateMemory(MemHandle* handle, std::size_t bytes,
-                              const MemProperties& properties);
-  virtual Status ReleaseMemory(MemHandle handle);
-  virtual Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
-                          MemHandle handle);
-  virtual Status UnmapRange(DevicePtr ptr, std::size_t bytes);
-  virtual Status SetAccess(DevicePtr ptr, std::size_t bytes,
-                           const AccessDescriptor* access, std::size_t count);
-  virtual Status GetAccess(DevicePtr ptr, Location location, Access* access);
-  virtual Status ExportMemory(MemHandle handle, ShareType type,
-                              Shareable* shareable);
-  virtual Status ImportMemory(MemHandle* handle, ShareType type,
-                              const Shareable& shareable);
-  virtual Status RetainMemory(DevicePtr ptr, MemHandle* handle);
-
-  // Capture and graphs.
-  virtual Status StreamBeginCapture(Stream stream, CaptureMode mode);
-  virtual Status StreamBeginCaptureToGraph(Stream stream, Graph graph,
-                                           const GraphNode* dependencies,
-                                           std::size_t count, CaptureMode mode);
-  virtual Status StreamEndCapture(Stream stream, Graph* graph);
-  virtual Status StreamIsCapturing(Stream stream, CaptureStatus* status);
-  virtual Status StreamCaptureInfo(Stream stream, CaptureInfo* info);
-  virtual Status StreamUpdateCaptureDependencies(Stream stream,
-                                                 const GraphNode* dependencies,
-                                                 std::size_t count,
-                                                 bool replace);
-  virtual Status ThreadExchangeCaptureMode(CaptureMode* mode);
-  virtual Status GraphCreate(Graph* graph);
-  virtual Status GraphDestroy(Graph graph);
-  virtual Status GraphNodePredecessors(GraphNode node,
-                                       std::vector<GraphNode>* predecessors);
-  virtual Status GraphInstantiate(GraphExec* exec, Graph graph, unsigned flags);
-  virtual Status GraphExecDestroy(GraphExec exec);
-  virtual Status GraphLaunch(GraphExec exec, Stream stream);
-  virtual Status GraphExecUpdate(GraphExec exec, Graph graph);
-  virtual Status GraphMemTrim();
-  virtual Status GraphMemAttribute(GraphMemAttributeKind kind,
-                                   std::uint64_t* value);
-  virtual Status UserObjectCreate(UserObject* object, void* pointer,
-                                  HostFunction destroy);
-  virtual Status GraphRetainUserObject(Graph graph, UserObject object,
-                                       bool move);
-  virtual Status UserObjectRelease(UserObject object);
 
  protected:
   // Every implemented entry point calls this exactly once, first.

@@ -6,7 +6,7 @@ namespace strata {
 namespace {
 
 constexpr const char* kNames[] = {
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) #name,
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) #name,
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
 #define STRATA_DEVICE_EVENT(method, name) #name,

@@ -12,7 +12,8 @@ namespace strata {
 // The entry points of Device, one enumerator each (device_calls.def), then the
 // other events that observers receive (device_events.def).
 enum class DeviceCall : std::uint8_t {
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) k##method,
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  k##method,
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
 #define STRATA_DEVICE_EVENT(method, name) k##method,
@@ -21,7 +22,7 @@ enum class DeviceCall : std::uint8_t {
 };
 
 inline constexpr std::size_t kDeviceCallCount = 0
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) +1
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) +1
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
     ;

@@ -204,12 +204,4 @@ void HappensBefore::Acquire(std::uint64_t tag, std::uint64_t thread) {
   if (found != tags_.end()) JoinThread(threads_[thread], found->second);
 }
 
-void HappensBefore::ReleaseDevice(std::int32_t device, std::uint64_t thread) {
-  device_tags_[device].Join(threads_[thread].clock);
-}
-
-void HappensBefore::AcquireDevice(std::int32_t device, std::uint64_t thread) {
-  JoinThread(threads_[thread], device_tags_[device]);
-}
-
 }  // namespace strata::check

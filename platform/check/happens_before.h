@@ -82,9 +82,10 @@ class HappensBefore {
   void Release(std::uint64_t tag, std::uint64_t thread);
   void Acquire(std::uint64_t tag, std::uint64_t thread);
   // The tag that orders the actions of a device's allocators under their locks
-  // (R5).
-  void ReleaseDevice(std::int32_t device, std::uint64_t thread);
-  void AcquireDevice(std::int32_t device, std::uint64_t thread);
+  // (R5). No program uses tags this high.
+  static std::uint64_t TagOf(std::int32_t device) {
+    return ~static_cast<std::uint64_t>(device);
+  }
 
  private:
   struct Thread {
@@ -142,7 +143,6 @@ class HappensBefore {
   std::unordered_map<std::uint64_t, Thread> threads_;
   std::unordered_map<std::uint64_t, OrderClock> events_;
   std::unordered_map<std::uint64_t, OrderClock> tags_;
-  std::unordered_map<std::int32_t, OrderClock> device_tags_;
   std::unordered_map<std::int32_t, Retired> retired_;
   std::deque<Idle> idle_;
   std::uint32_t components_ = 0;

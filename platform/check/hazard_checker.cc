@@ -5,6 +5,13 @@
 #include "strata/platform/stream.h"
 
 namespace strata::check {
+namespace {
+
+std::uint64_t TagOf(const CallRecord& record) {
+  return record.ptr != 0 ? record.ptr : HappensBefore::TagOf(record.device);
+}
+
+}  // namespace
 
 HazardChecker::HazardChecker(HazardHandler handler)
     : log_(std::move(handler)) {}
@@ -60,18 +67,10 @@ bool HazardChecker::ObserveStreams(const CallRecord& record) {
       order_.AwaitDevice(record.device, record.thread);
       return true;
     case DeviceCall::kHostRelease:
-      if (record.ptr == 0) {
-        order_.ReleaseDevice(record.device, record.thread);
-      } else {
-        order_.Release(record.ptr, record.thread);
-      }
+      order_.Release(TagOf(record), record.thread);
       return true;
     case DeviceCall::kHostAcquire:
-      if (record.ptr == 0) {
-        order_.AcquireDevice(record.device, record.thread);
-      } else {
-        order_.Acquire(record.ptr, record.thread);
-      }
+      order_.Acquire(TagOf(record), record.thread);
       return true;
     case DeviceCall::kLaunchHostFunc:
       Use(record, {});
@@ -144,11 +143,13 @@ void HazardChecker::ObserveWait(const CallRecord& record) {
 
 HazardReport HazardChecker::Report(HazardKind kind, const AccessSite& first,
                                    const ReportedRange& range,
-                                   std::string missing) const {
+                                   std::string missing,
+                                   std::optional<Lifetime> first_life) const {
   HazardReport report;
   report.kind = kind;
   report.first = first;
   report.second = now_;
+  report.first_life = std::move(first_life);
   report.ptr = range.ptr;
   report.bytes = range.bytes;
   report.missing = std::move(missing);

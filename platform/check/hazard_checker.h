@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -127,7 +129,8 @@ class HazardChecker {
 
   // Returns a report about the current call.
   HazardReport Report(HazardKind kind, const AccessSite& first,
-                      const ReportedRange& range, std::string missing) const;
+                      const ReportedRange& range, std::string missing,
+                      std::optional<Lifetime> first_life = {}) const;
   HazardSink ToLog();
 
   HappensBefore order_;

@@ -24,7 +24,7 @@ bool HazardChecker::ObserveBlocks(const CallRecord& record) {
 }
 
 void HazardChecker::HandOut(const CallRecord& record) {
-  order_.AcquireDevice(record.device, record.thread);
+  order_.Acquire(HappensBefore::TagOf(record.device), record.thread);
   auto life = std::make_shared<BlockLife>();
   life->ptr = record.ptr;
   life->bytes = record.bytes;
@@ -42,10 +42,9 @@ void HazardChecker::HandOut(const CallRecord& record) {
       ++other;
       continue;
     }
-    HazardReport report =
-        Report(HazardKind::kOverlap, held->allocated,
-               {record.ptr, record.bytes}, "the first block was never freed");
-    report.first_life = LifeOf(held);
+    HazardReport report = Report(
+        HazardKind::kOverlap, held->allocated, {record.ptr, record.bytes},
+        "the first block was never freed", LifeOf(held));
     report.second_life = LifeOf(life);
     log_.Add(std::move(report));
     other = blocks_.erase(other);
@@ -110,7 +109,7 @@ void HazardChecker::TakeBack(const CallRecord& record) {
     KeepForCapture(record, *life);
     life->freed = now_;
   }
-  order_.ReleaseDevice(record.device, record.thread);
+  order_.Release(HappensBefore::TagOf(record.device), record.thread);
 }
 
 void HazardChecker::Mark(const CallRecord& record) {

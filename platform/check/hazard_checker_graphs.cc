@@ -120,9 +120,8 @@ void HazardChecker::CheckNodeUse(GraphModel* graph, const GraphNodeModel& node,
   const MemoryRegion& region = *use.region;
   const auto report = [&](HazardKind kind, const AccessSite& first,
                           const char* missing, const Lifetime& life) {
-    HazardReport found = Report(kind, first, range, missing);
+    HazardReport found = Report(kind, first, range, missing, life);
     found.second = use.access;
-    found.first_life = life;
     later(std::move(found));
   };
   if (region.kind == RegionKind::kGraph && region.graph == graph->id) {
@@ -319,12 +318,10 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
       (use.region == nullptr || use.region->kind == RegionKind::kMapping);
   const ReportedRange range{piece.ptr, piece.bytes};
   const auto dangling = [&](const AccessSite& first, const Lifetime& life) {
-    HazardReport report =
-        Report(HazardKind::kDanglingOperand, first, range,
-               std::string("the graph still names the memory, in ")
-                   .append(ToString(use.access)));
-    report.first_life = life;
-    return report;
+    return Report(HazardKind::kDanglingOperand, first, range,
+                  std::string("the graph still names the memory, in ")
+                      .append(ToString(use.access)),
+                  life);
   };
   if (!same && !is_remapped) {
     const MemoryRegion& old =

@@ -128,11 +128,9 @@ void HazardChecker::Use(const CallRecord& record,
 void HazardChecker::UseRange(const Range& range, const Epoch& epoch,
                              const OrderClock& before) {
   if (const auto gone = memory_.FindGone(range.ptr, range.bytes)) {
-    HazardReport report =
-        Report(HazardKind::kUseAfterFree, *gone->life.freed,
-               {range.ptr, range.bytes}, "the memory was freed before the use");
-    report.first_life = gone->life;
-    log_.Add(std::move(report));
+    log_.Add(Report(HazardKind::kUseAfterFree, *gone->life.freed,
+                    {range.ptr, range.bytes},
+                    "the memory was freed before the use", gone->life));
   }
   for (const MemoryMap::Piece& piece : memory_.Pieces(range.ptr, range.bytes)) {
     UsePiece(piece, range.write, epoch, before);
@@ -149,11 +147,9 @@ void HazardChecker::UsePiece(const MemoryMap::Piece& piece, bool write,
         const ReportedRange range{piece.ptr + (begin - offset), end - begin};
         const MemoryUse use{epoch, segment.life, piece.region->id, write, now_};
         if (segment.life != nullptr && segment.life->freed) {
-          HazardReport report =
-              Report(HazardKind::kUseAfterFree, *segment.life->freed, range,
-                     "the block was freed before the use");
-          report.first_life = LifeOf(segment.life);
-          log_.Add(std::move(report));
+          log_.Add(Report(HazardKind::kUseAfterFree, *segment.life->freed,
+                          range, "the block was freed before the use",
+                          LifeOf(segment.life)));
         }
         CheckUse(segment, use, before, range, ToLog());
         segment.Add(use);

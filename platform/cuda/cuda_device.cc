@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_platform.h"
 #include "strata/platform/cuda/cuda_types.h"
 #include "strata/platform/locks/spin_lock.h"
@@ -86,56 +85,108 @@ void CudaDevice::Enter(DeviceCall call) {
   CountCall(call);
 }
 
-Status CudaDevice::MemGetInfo(std::size_t* free_bytes,
-                              std::size_t* total_bytes) {
-  return Run(RecordOf(DeviceCall::kMemGetInfo), [&](CallRecord*) {
-    if (free_bytes == nullptr || total_bytes == nullptr) {
-      return Status::kInvalidValue;
-    }
-    std::size_t free_now = 0;
-    std::size_t total = 0;
-    const CUresult result = driver_.MemGetInfo(&free_now, &total);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    *free_bytes = free_now;
-    *total_bytes = total;
-    return Status::kSuccess;
-  });
+bool CudaDevice::Supports(DeviceCall call) const {
+  // device_calls.def lists the calls of pools, and those of virtual memory,
+  // together.
+  if (call >= DeviceCall::kDefaultMemPool && call <= DeviceCall::kPoolImport) {
+    return caps_.mem_pools;
+  }
+  if (call >= DeviceCall::kGranularity && call <= DeviceCall::kRetainMemory) {
+    return caps_.virtual_memory;
+  }
+  switch (call) {
+    case DeviceCall::kMallocManaged:
+      return caps_.managed_memory;
+    case DeviceCall::kStreamBeginCaptureToGraph:
+      return driver_.StreamBeginCaptureToGraph != nullptr;
+    case DeviceCall::kStreamCaptureInfo:
+      return driver_.StreamGetCaptureInfo != nullptr;
+    case DeviceCall::kGraphNodePredecessors:
+      return driver_.GraphNodeGetDependencies != nullptr;
+    default:
+      return true;
+  }
 }
 
-Status CudaDevice::Synchronize() {
-  return Run(RecordOf(DeviceCall::kSynchronize),
-             [&](CallRecord*) { return ToStatus(driver_.CtxSynchronize()); });
+// The observers run after the current device of the caller is restored.
+template <class Effect>
+Status CudaDevice::Run(DeviceCall name, Call call, const Stream* stream,
+                       Effect effect) {
+  call.call = name;
+  if (stream != nullptr) call.stream_uid = stream->uid;
+  Enter(name);
+  {
+    CudaContextScope scope(context_);
+    call.status = scope.status();
+    if (call.status == Status::kSuccess && stream != nullptr) {
+      call.status = CheckStream(*stream);
+    }
+    if (call.status == Status::kSuccess) call.status = effect(&call);
+  }
+  Observe(call);
+  return call.status;
 }
 
-Status CudaDevice::EnablePeerAccess(int peer) {
-  const CallRecord call = RecordOf(DeviceCall::kEnablePeerAccess, 0, 0,
-                                   static_cast<std::uint64_t>(peer));
-  return Run(call, [&](CallRecord*) {
-    if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
-      return Status::kInvalidDevice;
-    }
-    CUcontext context = nullptr;
-    const Status status = platform_->cuda_device(peer).context_.Get(&context);
-    if (status != Status::kSuccess) return status;
-    return ToStatus(driver_.CtxEnablePeerAccess(context, 0));
-  });
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status CudaDevice::method parameters {                                  \
+    if (!Supports(DeviceCall::k##method)) return Status::kNotSupported;   \
+    return Run(DeviceCall::k##method, OperandsOf operands,                \
+               StreamAmong arguments, [&](Call* seen) {                   \
+                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;     \
+               });                                                        \
+  }
+#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments,   \
+                                 operands)                              \
+  Status CudaDevice::method parameters {                                \
+    if (!Supports(DeviceCall::k##method)) return Status::kNotSupported; \
+    NoteDependencies(dependencies, count);                              \
+    return Run(DeviceCall::k##method, OperandsOf operands,              \
+               StreamAmong arguments, [&](Call* seen) {                 \
+                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;   \
+               });                                                      \
+  }
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+
+Status CudaDevice::DoMemGetInfo(Call*, std::size_t* free_bytes,
+                                std::size_t* total_bytes) {
+  if (free_bytes == nullptr || total_bytes == nullptr) {
+    return Status::kInvalidValue;
+  }
+  std::size_t free_now = 0;
+  std::size_t total = 0;
+  const CUresult result = driver_.MemGetInfo(&free_now, &total);
+  if (result != CUDA_SUCCESS) return ToStatus(result);
+  *free_bytes = free_now;
+  *total_bytes = total;
+  return Status::kSuccess;
 }
 
-Status CudaDevice::CanAccessPeer(int peer, bool* can) {
-  const CallRecord call = RecordOf(DeviceCall::kCanAccessPeer, 0, 0,
-                                   static_cast<std::uint64_t>(peer));
-  return Run(call, [&](CallRecord*) {
-    if (can == nullptr) return Status::kInvalidValue;
-    if (peer < 0 || peer >= platform_->device_count()) {
-      return Status::kInvalidDevice;
-    }
-    int answer = 0;
-    const CUresult result = driver_.DeviceCanAccessPeer(
-        &answer, device_, platform_->cuda_device(peer).device_);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    *can = answer != 0;
-    return Status::kSuccess;
-  });
+Status CudaDevice::DoSynchronize(Call*) {
+  return ToStatus(driver_.CtxSynchronize());
+}
+
+Status CudaDevice::DoEnablePeerAccess(Call*, int peer) {
+  if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
+    return Status::kInvalidDevice;
+  }
+  CUcontext context = nullptr;
+  const Status status = platform_->cuda_device(peer).context_.Get(&context);
+  if (status != Status::kSuccess) return status;
+  return ToStatus(driver_.CtxEnablePeerAccess(context, 0));
+}
+
+Status CudaDevice::DoCanAccessPeer(Call*, int peer, bool* can) {
+  if (can == nullptr) return Status::kInvalidValue;
+  if (peer < 0 || peer >= platform_->device_count()) {
+    return Status::kInvalidDevice;
+  }
+  int answer = 0;
+  const CUresult result = driver_.DeviceCanAccessPeer(
+      &answer, device_, platform_->cuda_device(peer).device_);
+  if (result != CUDA_SUCCESS) return ToStatus(result);
+  *can = answer != 0;
+  return Status::kSuccess;
 }
 
 }  // namespace strata::cuda

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/calls/call_frame.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/cuda/cuda_context.h"
 #include "strata/platform/cuda/cuda_driver.h"
@@ -48,7 +49,7 @@ class CudaDevice final : public Device {
 
   Stream LegacyStream() override;
   Stream PerThreadStream() override;
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
   Status method parameters override;
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
@@ -59,13 +60,21 @@ class CudaDevice final : public Device {
   CudaContext& context() { return context_; }
 
  private:
-  // The frame of every entry point: counts the call, runs `body(CallRecord*)`
-  // with the context current, and reports to the observers.
-  template <class Body>
-  Status Run(CallRecord call, Body body);
-  // Like Run, for a call on a stream. The stream is checked before `body` runs.
-  template <class Body>
-  Status RunOn(const Stream& stream, CallRecord call, Body body);
+  using Call = CallRecord;
+
+  // The effects of the entry points (call_frame.h).
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status Do##method STRATA_EFFECT_PARAMETERS parameters;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+
+  // The frame of every entry point: counts the call, checks `stream` if it is
+  // not null, runs `effect(Call*)` with the context current, and reports to the
+  // observers.
+  template <class Effect>
+  Status Run(DeviceCall name, Call call, const Stream* stream, Effect effect);
+  // True if the device and its driver have `call`.
+  bool Supports(DeviceCall call) const;
   void Enter(DeviceCall call);
   Caps ReadCaps() const;
   // Returns 0 if the driver does not report the attribute.

@@ -1,6 +1,6 @@
 // Streams and events of a GPU.
 
-#include "strata/platform/cuda/cuda_device_run.h"
+#include "strata/platform/cuda/cuda_device.h"
 #include "strata/platform/cuda/cuda_types.h"
 
 namespace strata::cuda {
@@ -15,12 +15,6 @@ std::uint64_t UidOfId(DriverNumber id) { return std::uint64_t{id} + 2; }
 // 63. Thread numbers never reach the bits of the device instance.
 constexpr std::uint64_t kPerThreadUids = std::uint64_t{1} << 63;
 constexpr unsigned kThreadBits = 40;
-
-// `value` of a call about an event: the flags of the event.
-CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
-                          unsigned flags = 0) {
-  return RecordOf(device_call, ToNumber(event), 0, flags);
-}
 
 }  // namespace
 
@@ -39,36 +33,30 @@ Status CudaDevice::CheckStream(const Stream& stream) const {
   return Status::kSuccess;
 }
 
-Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
-  const CallRecord call = CallAboutEvent(DeviceCall::kStreamCreate, {}, flags);
-  return Run(call, [&](CallRecord* seen) {
-    if (stream == nullptr) return Status::kInvalidValue;
-    CUstream handle = nullptr;
-    CUresult result = driver_.StreamCreate(&handle, flags);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    DriverNumber id = 0;
-    result = driver_.StreamGetId(handle, &id);
-    if (result != CUDA_SUCCESS) {
-      driver_.StreamDestroy(handle);
-      return ToStatus(result);
-    }
-    *stream = Stream{handle, ordinal_, UidOfId(id)};
-    seen->ptr = reinterpret_cast<std::uintptr_t>(handle);
-    seen->stream_uid = stream->uid;
-    return Status::kSuccess;
-  });
+Status CudaDevice::DoStreamCreate(Call* seen, Stream* stream, unsigned flags) {
+  if (stream == nullptr) return Status::kInvalidValue;
+  CUstream handle = nullptr;
+  CUresult result = driver_.StreamCreate(&handle, flags);
+  if (result != CUDA_SUCCESS) return ToStatus(result);
+  DriverNumber id = 0;
+  result = driver_.StreamGetId(handle, &id);
+  if (result != CUDA_SUCCESS) {
+    driver_.StreamDestroy(handle);
+    return ToStatus(result);
+  }
+  *stream = Stream{handle, ordinal_, UidOfId(id)};
+  seen->ptr = reinterpret_cast<std::uintptr_t>(handle);
+  seen->stream_uid = stream->uid;
+  return Status::kSuccess;
 }
 
-Status CudaDevice::StreamDestroy(Stream stream) {
-  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamDestroy),
-               [&](CallRecord*) {
-                 // The legacy and per-thread streams cannot be destroyed.
-                 if (stream.handle == CU_STREAM_LEGACY ||
-                     stream.handle == CU_STREAM_PER_THREAD) {
-                   return Status::kInvalidResourceHandle;
-                 }
-                 return ToStatus(driver_.StreamDestroy(ToCuda(stream)));
-               });
+Status CudaDevice::DoStreamDestroy(Call*, Stream stream) {
+  // The legacy and per-thread streams cannot be destroyed.
+  if (stream.handle == CU_STREAM_LEGACY ||
+      stream.handle == CU_STREAM_PER_THREAD) {
+    return Status::kInvalidResourceHandle;
+  }
+  return ToStatus(driver_.StreamDestroy(ToCuda(stream)));
 }
 
 Stream CudaDevice::LegacyStream() {
@@ -79,115 +67,81 @@ Stream CudaDevice::PerThreadStream() {
   return Stream{CU_STREAM_PER_THREAD, ordinal_, PerThreadUid()};
 }
 
-Status CudaDevice::WrapStream(void* handle, Stream* stream) {
-  const CallRecord call = RecordOf(DeviceCall::kWrapStream,
-                                   reinterpret_cast<std::uintptr_t>(handle));
-  return Run(call, [&](CallRecord* seen) {
-    if (stream == nullptr) return Status::kInvalidValue;
-    if (handle == nullptr || handle == CU_STREAM_LEGACY) {
-      *stream = LegacyStream();
-    } else if (handle == CU_STREAM_PER_THREAD) {
-      *stream = PerThreadStream();
-    } else {
-      CUcontext own = nullptr;
-      CUcontext owner = nullptr;
-      context_.Get(&own);
-      CUresult result =
-          driver_.StreamGetCtx(static_cast<CUstream>(handle), &owner);
-      if (result != CUDA_SUCCESS) return ToStatus(result);
-      if (owner != own) return Status::kInvalidResourceHandle;
-      DriverNumber id = 0;
-      result = driver_.StreamGetId(static_cast<CUstream>(handle), &id);
-      if (result != CUDA_SUCCESS) return ToStatus(result);
-      unsigned flags = 0;
-      result = driver_.StreamGetFlags(static_cast<CUstream>(handle), &flags);
-      if (result != CUDA_SUCCESS) return ToStatus(result);
-      seen->value = flags;
-      *stream = Stream{handle, ordinal_, UidOfId(id)};
-    }
-    seen->stream_uid = stream->uid;
-    return Status::kSuccess;
-  });
-}
-
-Status CudaDevice::StreamSynchronize(Stream stream) {
-  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamSynchronize),
-               [&](CallRecord*) {
-                 return ToStatus(driver_.StreamSynchronize(ToCuda(stream)));
-               });
-}
-
-Status CudaDevice::StreamQuery(Stream stream) {
-  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamQuery),
-               [&](CallRecord*) {
-                 return ToStatus(driver_.StreamQuery(ToCuda(stream)));
-               });
-}
-
-Status CudaDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  const CallRecord call =
-      CallAboutEvent(DeviceCall::kStreamWaitEvent, event, flags);
-  return RunOn(stream, call, [&](CallRecord*) {
-    if (!event) return Status::kInvalidResourceHandle;
-    return ToStatus(
-        driver_.StreamWaitEvent(ToCuda(stream), ToCuda(event), flags));
-  });
-}
-
-Status CudaDevice::LaunchHostFunc(Stream stream, HostFunction function,
-                                  void* argument) {
-  return RunOn(
-      stream, CallAboutEvent(DeviceCall::kLaunchHostFunc), [&](CallRecord*) {
-        if (function == nullptr) return Status::kInvalidValue;
-        return ToStatus(
-            driver_.LaunchHostFunc(ToCuda(stream), function, argument));
-      });
-}
-
-Status CudaDevice::EventCreate(Event* event, unsigned flags) {
-  const CallRecord call = CallAboutEvent(DeviceCall::kEventCreate, {}, flags);
-  return Run(call, [&](CallRecord* seen) {
-    if (event == nullptr) return Status::kInvalidValue;
-    CUevent handle = nullptr;
-    const CUresult result = driver_.EventCreate(&handle, flags);
+Status CudaDevice::DoWrapStream(Call* seen, void* handle, Stream* stream) {
+  if (stream == nullptr) return Status::kInvalidValue;
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) {
+    *stream = LegacyStream();
+  } else if (handle == CU_STREAM_PER_THREAD) {
+    *stream = PerThreadStream();
+  } else {
+    CUcontext own = nullptr;
+    CUcontext owner = nullptr;
+    context_.Get(&own);
+    CUresult result =
+        driver_.StreamGetCtx(static_cast<CUstream>(handle), &owner);
     if (result != CUDA_SUCCESS) return ToStatus(result);
-    event->value = handle;
-    seen->ptr = ToNumber(*event);
-    return Status::kSuccess;
-  });
+    if (owner != own) return Status::kInvalidResourceHandle;
+    DriverNumber id = 0;
+    result = driver_.StreamGetId(static_cast<CUstream>(handle), &id);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    unsigned flags = 0;
+    result = driver_.StreamGetFlags(static_cast<CUstream>(handle), &flags);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    seen->value = flags;
+    *stream = Stream{handle, ordinal_, UidOfId(id)};
+  }
+  seen->stream_uid = stream->uid;
+  return Status::kSuccess;
 }
 
-Status CudaDevice::EventDestroy(Event event) {
-  return Run(CallAboutEvent(DeviceCall::kEventDestroy, event),
-             [&](CallRecord*) {
-               if (!event) return Status::kInvalidResourceHandle;
-               return ToStatus(driver_.EventDestroy(ToCuda(event)));
-             });
+Status CudaDevice::DoStreamSynchronize(Call*, Stream stream) {
+  return ToStatus(driver_.StreamSynchronize(ToCuda(stream)));
 }
 
-Status CudaDevice::EventRecord(Event event, Stream stream, unsigned flags) {
-  const CallRecord call =
-      CallAboutEvent(DeviceCall::kEventRecord, event, flags);
-  return RunOn(stream, call, [&](CallRecord*) {
-    if (!event) return Status::kInvalidResourceHandle;
-    return ToStatus(
-        driver_.EventRecordWithFlags(ToCuda(event), ToCuda(stream), flags));
-  });
+Status CudaDevice::DoStreamQuery(Call*, Stream stream) {
+  return ToStatus(driver_.StreamQuery(ToCuda(stream)));
 }
 
-Status CudaDevice::EventQuery(Event event) {
-  return Run(CallAboutEvent(DeviceCall::kEventQuery, event), [&](CallRecord*) {
-    if (!event) return Status::kInvalidResourceHandle;
-    return ToStatus(driver_.EventQuery(ToCuda(event)));
-  });
+Status CudaDevice::DoStreamWaitEvent(Call*, Stream stream, Event event,
+                                     unsigned flags) {
+  if (!event) return Status::kInvalidResourceHandle;
+  return ToStatus(
+      driver_.StreamWaitEvent(ToCuda(stream), ToCuda(event), flags));
 }
 
-Status CudaDevice::EventSynchronize(Event event) {
-  return Run(CallAboutEvent(DeviceCall::kEventSynchronize, event),
-             [&](CallRecord*) {
-               if (!event) return Status::kInvalidResourceHandle;
-               return ToStatus(driver_.EventSynchronize(ToCuda(event)));
-             });
+Status CudaDevice::DoLaunchHostFunc(Call*, Stream stream, HostFunction function,
+                                    void* argument) {
+  if (function == nullptr) return Status::kInvalidValue;
+  return ToStatus(driver_.LaunchHostFunc(ToCuda(stream), function, argument));
+}
+
+Status CudaDevice::DoEventCreate(Call* seen, Event* event, unsigned flags) {
+  if (event == nullptr) return Status::kInvalidValue;
+  CUevent handle = nullptr;
+  const CUresult result = driver_.EventCreate(&handle, flags);
+  return Give(result, handle, event, seen);
+}
+
+Status CudaDevice::DoEventDestroy(Call*, Event event) {
+  if (!event) return Status::kInvalidResourceHandle;
+  return ToStatus(driver_.EventDestroy(ToCuda(event)));
+}
+
+Status CudaDevice::DoEventRecord(Call*, Event event, Stream stream,
+                                 unsigned flags) {
+  if (!event) return Status::kInvalidResourceHandle;
+  return ToStatus(
+      driver_.EventRecordWithFlags(ToCuda(event), ToCuda(stream), flags));
+}
+
+Status CudaDevice::DoEventQuery(Call*, Event event) {
+  if (!event) return Status::kInvalidResourceHandle;
+  return ToStatus(driver_.EventQuery(ToCuda(event)));
+}
+
+Status CudaDevice::DoEventSynchronize(Call*, Event event) {
+  if (!event) return Status::kInvalidResourceHandle;
+  return ToStatus(driver_.EventSynchronize(ToCuda(event)));
 }
 
 }  // namespace strata::cuda

@@ -7,7 +7,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/calls/call_frame.h"
+#include "strata/platform/calls/call_record.h"
+#include "strata/platform/cuda/cuda_driver.h"
 #include "strata/platform/memory_types.h"
+#include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
 namespace strata::cuda {
@@ -44,6 +48,14 @@ inline CUmemAllocationHandleType ToCuda(ShareType type) {
   return static_cast<CUmemAllocationHandleType>(type);
 }
 
+inline CUmemPool_attribute ToCuda(PoolAttribute attribute) {
+  return static_cast<CUmemPool_attribute>(attribute);
+}
+
+inline CUstreamCaptureMode ToCuda(CaptureMode mode) {
+  return static_cast<CUstreamCaptureMode>(mode);
+}
+
 CUmemAllocationProp ToCuda(const MemProperties& properties);
 std::vector<CUmemAccessDesc> ToCuda(const AccessDescriptor* access,
                                     std::size_t count);
@@ -57,10 +69,18 @@ inline void* OsHandle(ShareType type, Shareable* shareable) {
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(shareable->fd));
 }
 
-// For CallRecord.
-template <class Tag>
-std::uint64_t ToNumber(Handle<Tag> handle) {
-  return reinterpret_cast<std::uintptr_t>(handle.value);
+// Completes a call that made `made`, if `result` is a success: writes it to
+// `*out` and to the record of the call.
+template <class Made, class Out>
+Status Give(CUresult result, Made made, Out* out, CallRecord* seen) {
+  if (result != CUDA_SUCCESS) return ToStatus(result);
+  if constexpr (requires { out->value; }) {
+    out->value = made;
+  } else {
+    *out = made;
+  }
+  seen->ptr = NumberOf(*out);
+  return Status::kSuccess;
 }
 
 }  // namespace strata::cuda

@@ -14,6 +14,8 @@
 
 #include <type_traits>
 
+#include "strata/platform/simdriver/stream_functions.h"
+
 namespace strata::simdriver {
 
 #define STRATA_SIM_EXPORT __attribute__((visibility("default")))
@@ -23,30 +25,16 @@ namespace strata::simdriver {
   std::remove_pointer_t<pointer> function __asm__(exported) STRATA_SIM_EXPORT;
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \
   STRATA_SIM_DECLARE(PFN_##symbol##_v##version, function, #exported)
-#define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version, \
-                                suffix, function)                          \
-  STRATA_SIM_DECLARE(PFN_##symbol##_v##version, function, #exported)       \
-  STRATA_SIM_DECLARE(PFN_##symbol##_v##thread_version##_##suffix,          \
+#define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version,   \
+                                suffix, count, function)                     \
+  WithNull<PFN_##symbol##_v##version> function;                              \
+  STRATA_SIM_DECLARE(PFN_##symbol##_v##version, function##Legacy, #exported) \
+  STRATA_SIM_DECLARE(PFN_##symbol##_v##thread_version##_##suffix,            \
                      function##PerThread, #exported "_" #suffix)
 #include "strata/platform/simdriver/driver_entries.def"
 #undef STRATA_SIM_STREAM_ENTRY
 #undef STRATA_SIM_ENTRY
 #undef STRATA_SIM_DECLARE
-
-// Which stream the null handle means: the legacy one, or the calling thread's.
-enum class NullStream { kLegacy, kPerThread };
-
-// Defines `function`, and its variant for programs in which the null stream is
-// the thread's own. The body reads `null`.
-#define STRATA_SIM_STREAM_FUNCTION(function, parameters, ...) \
-  CUresult function parameters {                              \
-    constexpr NullStream null = NullStream::kLegacy;          \
-    __VA_ARGS__                                               \
-  }                                                           \
-  CUresult function##PerThread parameters {                   \
-    constexpr NullStream null = NullStream::kPerThread;       \
-    __VA_ARGS__                                               \
-  }
 
 }  // namespace strata::simdriver
 

@@ -68,7 +68,7 @@ constexpr bool IsExportOf(std::string_view exported, std::string_view symbol) {
           IsExportOf(#exported, #symbol),                                 \
       #exported);
 #define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version,   \
-                                suffix, function)                            \
+                                suffix, count, function)                     \
   STRATA_SIM_ENTRY(symbol, version, exported, function)                      \
   static_assert(std::is_same_v<decltype(&::exported##_##suffix),             \
                                PFN_##symbol##_v##thread_version##_##suffix>, \
@@ -90,8 +90,8 @@ const Row* Rows(std::size_t* count) {
 #define STRATA_SIM_ENTRY(symbol, version, exported, function) \
   {#symbol, version, Variant::kLegacy, Address(&function)},
 #define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version, \
-                                suffix, function)                          \
-  {#symbol, version, Variant::kLegacy, Address(&function)},                \
+                                suffix, count, function)                   \
+  {#symbol, version, Variant::kLegacy, Address(&function##Legacy)},        \
       {#symbol, thread_version, Variant::kPerThread,                       \
        Address(&function##PerThread)},
 #include "strata/platform/simdriver/driver_entries.def"

@@ -105,9 +105,8 @@ class Replay {
       ++met_;
       EXPECT_TRUE(ranges_.Add(*allocation));
       // Work that completes when the host waits for it.
-      EXPECT_EQ(
-          device().EnqueueWork(chains_[chain].stream(), nullptr, 0, 1000, 0),
-          Status::kSuccess);
+      EXPECT_EQ(device().Enqueue(chains_[chain].stream(), nullptr, 0, 1000, 0),
+                Status::kSuccess);
     } else {
       EXPECT_NE(failure.reason, Failure::Reason::kNone);
     }

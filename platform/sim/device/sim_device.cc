@@ -5,7 +5,6 @@
 
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/sim/device/fatal.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
@@ -65,64 +64,94 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
 
 SimDevice::~SimDevice() = default;
 
-Status SimDevice::MemGetInfo(std::size_t* free_bytes,
-                             std::size_t* total_bytes) {
-  return Run(RecordOf(DeviceCall::kMemGetInfo), [&](CallRecord*) {
-    if (free_bytes == nullptr || total_bytes == nullptr) {
-      return Status::kInvalidValue;
+// No lock is held while the observers run, except HoldOrder's.
+template <class Effect>
+Status SimDevice::Run(DeviceCall name, CallRecord operands,
+                      const Stream* stream, Effect effect) {
+  Call call{operands};
+  call.call = name;
+  if (stream != nullptr) call.stream_uid = stream->uid;
+  Enter(name);
+  const auto order = HoldOrder();
+  call.status = Refusal(call, stream);
+  if (call.status == Status::kSuccess) {
+    call.status = effect(&call);
+    // "Not ready" is a result, which costs time too; a refusal costs none.
+    if (call.status == Status::kSuccess || call.status == Status::kNotReady) {
+      PassTime(CallCostNs(name, call.charged_bytes.value_or(
+                                    static_cast<std::size_t>(call.bytes))));
     }
-    std::lock_guard lock(mutex_);
-    platform_->physical_memory().FreeClosed();
-    *free_bytes = memory_.free_bytes();
-    *total_bytes = memory_.total_bytes();
-    return Status::kSuccess;
+  }
+  Observe(call);
+  return call.status;
+}
+
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status SimDevice::method parameters {                                   \
+    return Run(DeviceCall::k##method, OperandsOf operands,                \
+               StreamAmong arguments, [&]([[maybe_unused]] Call* seen) {  \
+                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;     \
+               });                                                        \
+  }
+#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments, \
+                                 operands)                            \
+  Status SimDevice::method parameters {                               \
+    NoteDependencies(dependencies, count);                            \
+    return Run(DeviceCall::k##method, OperandsOf operands,            \
+               StreamAmong arguments, [&](Call* seen) {               \
+                 return Do##method STRATA_EFFECT_ARGUMENTS arguments; \
+               });                                                    \
+  }
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+
+Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
+                              std::size_t bytes, Stream stream,
+                              ReadCounter* reads) {
+  return Run(DeviceCall::kMemcpyAsync, OperandsOf(target, bytes, source),
+             &stream, [&](Call* seen) {
+               return DoMemcpyAsync(seen, target, source, bytes, stream, reads);
+             });
+}
+
+Status SimDevice::DoMemGetInfo(Call*, std::size_t* free_bytes,
+                               std::size_t* total_bytes) {
+  if (free_bytes == nullptr || total_bytes == nullptr) {
+    return Status::kInvalidValue;
+  }
+  std::lock_guard lock(mutex_);
+  platform_->physical_memory().FreeClosed();
+  *free_bytes = memory_.free_bytes();
+  *total_bytes = memory_.total_bytes();
+  return Status::kSuccess;
+}
+
+Status SimDevice::DoSynchronize(Call*) {
+  SimLock lock(mutex_);
+  scheduler_.AwaitDevice(ordinal_, &lock);
+  pools_.OnSynchronize(scheduler_, [this](const StreamPoint& point) {
+    return point.device == ordinal_ && scheduler_.IsDone(point);
   });
+  return sticky_error();
 }
 
-Status SimDevice::Synchronize() {
-  return Run(RecordOf(DeviceCall::kSynchronize), [&](CallRecord*) {
-    SimLock lock(mutex_);
-    scheduler_.AwaitDevice(ordinal_, &lock);
-    pools_.OnSynchronize(scheduler_, [this](const StreamPoint& point) {
-      return point.device == ordinal_ && scheduler_.IsDone(point);
-    });
-    return sticky_error();
-  });
+Status SimDevice::DoEnablePeerAccess(Call*, int peer) {
+  if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
+    return Status::kInvalidDevice;
+  }
+  std::lock_guard lock(mutex_);
+  return peers_.insert(peer).second ? Status::kSuccess
+                                    : Status::kPeerAccessAlreadyEnabled;
 }
 
-Status SimDevice::EnablePeerAccess(int peer) {
-  const CallRecord call = RecordOf(DeviceCall::kEnablePeerAccess, 0, 0,
-                                   static_cast<std::uint64_t>(peer));
-  return Run(call, [&](CallRecord*) {
-    if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
-      return Status::kInvalidDevice;
-    }
-    std::lock_guard lock(mutex_);
-    return peers_.insert(peer).second ? Status::kSuccess
-                                      : Status::kPeerAccessAlreadyEnabled;
-  });
+Status SimDevice::DoCanAccessPeer(Call*, int peer, bool* can) {
+  if (can == nullptr) return Status::kInvalidValue;
+  if (peer < 0 || peer >= platform_->device_count()) {
+    return Status::kInvalidDevice;
+  }
+  *can = peer != ordinal_;
+  return Status::kSuccess;
 }
-
-Status SimDevice::CanAccessPeer(int peer, bool* can) {
-  const CallRecord call = RecordOf(DeviceCall::kCanAccessPeer, 0, 0,
-                                   static_cast<std::uint64_t>(peer));
-  return Run(call, [&](CallRecord*) {
-    if (can == nullptr) return Status::kInvalidValue;
-    if (peer < 0 || peer >= platform_->device_count()) {
-      return Status::kInvalidDevice;
-    }
-    *can = peer != ordinal_;
-    return Status::kSuccess;
-  });
-}
-
-std::uint64_t SimDevice::modelled_ns() const {
-  return modelled_ns_.load(std::memory_order_relaxed);
-}
-
-void SimDevice::AddFault(const FaultRule& rule) { faults_.Add(rule); }
-
-void SimDevice::ClearFaults() { faults_.Clear(); }
 
 SimLeaks SimDevice::Leaks() const {
   SimLeaks leaks;
@@ -174,7 +203,7 @@ std::unique_lock<std::recursive_mutex> SimDevice::HoldOrder() {
                             : std::unique_lock<std::recursive_mutex>();
 }
 
-Status SimDevice::Refusal(const CallRecord& call, std::int32_t stream_device) {
+Status SimDevice::Refusal(const CallRecord& call, const Stream* stream) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   const FaultEffect effect =
@@ -187,8 +216,14 @@ Status SimDevice::Refusal(const CallRecord& call, std::int32_t stream_device) {
   }
   if (effect.status != Status::kSuccess) return effect.status;
   CaptureSet::Subject subject;
+  // Only these two calls accept streams of other devices. For the other calls,
+  // captures do not check such a stream.
+  const bool is_checked =
+      stream != nullptr && (stream->device == ordinal_ ||
+                            call.call == DeviceCall::kMallocFromPoolAsync ||
+                            call.call == DeviceCall::kFreeAsync);
   subject.stream.uid = call.stream_uid;
-  subject.stream.device = stream_device;
+  subject.stream.device = is_checked ? stream->device : -1;
   subject.event.value = reinterpret_cast<void*>(call.ptr);
   return CheckCaptures(CaptureRuleOf(call.call), subject);
 }
@@ -201,10 +236,6 @@ Status SimDevice::CheckCaptures(const CaptureRule& rule,
   subject.thread = CallingThreadNumber();
   std::lock_guard lock(mutex_);
   return captures.Check(rule, subject);
-}
-
-void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
-  PassTime(CallCostNs(call, bytes));
 }
 
 void SimDevice::PassTime(std::uint64_t ns) {

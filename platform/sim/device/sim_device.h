@@ -8,8 +8,10 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "strata/platform/calls/call_frame.h"
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
@@ -55,7 +57,7 @@ class SimPlatform;
 //   at most as the depth of a tree. Each completion of queued work visits all
 //   streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
-class SimDevice final : public Device {
+class SimDevice final : public Device, public DeviceWork {
  public:
   // `memory_bytes` is at least one frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
@@ -92,7 +94,7 @@ class SimDevice final : public Device {
   //   GraphMemAttribute count bytes of whole frames.
   // - UserObjectCreate: the destructor runs in a thread that makes a later
   //   call.
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
   Status method parameters override;
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
@@ -143,7 +145,9 @@ class SimDevice final : public Device {
                      std::uint64_t pattern);
 
   // Modelled time of the successful calls so far (cost_table.h).
-  std::uint64_t modelled_ns() const;
+  std::uint64_t modelled_ns() const {
+    return modelled_ns_.load(std::memory_order_relaxed);
+  }
   // Maximum since the last reset of the device memory in use, as MemGetInfo
   // would show it, without the memory of other processes.
   std::uint64_t peak_used_bytes() const;
@@ -157,8 +161,8 @@ class SimDevice final : public Device {
   // and has no other effect.
   //
   // Errors: as FaultInjector::Add.
-  void AddFault(const FaultRule& rule);
-  void ClearFaults();
+  void AddFault(const FaultRule& rule) { faults_.Add(rule); }
+  void ClearFaults() { faults_.Clear(); }
   // Another process allocates or frees memory, as the step says: at most the
   // free memory, or the memory of other processes.
   void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
@@ -175,14 +179,13 @@ class SimDevice final : public Device {
     return sticky_error_.load(std::memory_order_acquire);
   }
 
-  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
-  // observed, and no fault affects it.
-  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
-                     std::size_t count, std::uint64_t busy_ns,
-                     std::uint64_t pattern);
-
-  // DeviceWork::Launch, under the rules of EnqueueWork.
-  Status LaunchKernel(const Stream& stream, const KernelAction& kernel);
+  // DeviceWork: its accesses are checked, and its bytes move if the device
+  // stores bytes. Not entry points of Device: neither counted nor observed, and
+  // no fault affects them.
+  Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
+                 std::uint64_t busy_ns, std::uint64_t pattern) override;
+  Status Launch(Stream stream, const WorkRange* ranges, std::size_t count,
+                HostKernel kernel, void* argument) override;
 
   // Live objects of this device: allocations, pools and their allocations, host
   // ranges and reservations that it made, its memory for mapping, streams,
@@ -193,31 +196,38 @@ class SimDevice final : public Device {
   std::uint64_t NowNs() const override;
 
  private:
+  struct Call : CallRecord {
+    // The bytes that determine the cost of the call, if not `bytes`.
+    std::optional<std::size_t> charged_bytes = std::nullopt;
+  };
+
+  // The effects of the entry points (call_frame.h). They acquire the locks that
+  // they need.
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status Do##method STRATA_EFFECT_PARAMETERS parameters;
+#include "strata/platform/calls/device_calls.def"
+#undef STRATA_DEVICE_CALL
+  // The effect of both MemcpyAsync.
+  Status DoMemcpyAsync(Call* seen, DevicePtr target, DevicePtr source,
+                       std::size_t bytes, Stream stream, ReadCounter* reads);
+
   // The frame of every entry point: counts the call, refuses it or runs
-  // `body(CallRecord*)`, charges the cost of `*charged_bytes` (null:
-  // call.bytes) and reports to the observers. `stream_device` is the device of
-  // the call's stream.
-  template <class Body>
-  Status Run(CallRecord call, Body body,
-             const std::size_t* charged_bytes = nullptr,
-             std::int32_t stream_device = -1);
-  // Like Run, for a call that accepts only streams of this device.
-  template <class Body>
-  Status Run(const Stream& stream, CallRecord call, Body body);
+  // `effect(Call*)`, charges its cost and reports to the observers. `stream` is
+  // the stream of the call, or null.
+  template <class Effect>
+  Status Run(DeviceCall name, CallRecord operands, const Stream* stream,
+             Effect effect);
   // While calls are checked, observers receive them in the order in which they
   // took effect: no call of another thread takes effect while this is held.
   std::unique_lock<std::recursive_mutex> HoldOrder();
   void Enter(DeviceCall call);
   void Apply(const CapacityStep& step);
-  Status Refusal(const CallRecord& call, std::int32_t stream_device);
+  Status Refusal(const CallRecord& call, const Stream* stream);
   // The status with which captures refuse the call. Fills in device and thread
   // of `subject`.
   Status CheckCaptures(const CaptureRule& rule, CaptureSet::Subject subject);
-  void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
 
-  // kSuccess, or kInvalidResourceHandle.
-  Status CheckStream(const Stream& stream) const;
   // True for a valid stream of any device of the platform. Under mutex_.
   bool AcceptsAnyStream(const Stream& stream) const;
   // The pool of any device with this handle, or null. Under mutex_.
@@ -242,10 +252,17 @@ class SimDevice final : public Device {
   void TellPools(const StreamSnapshot& waited);
 
   // Submits `work`, which returns a Status and acquires no lock. Nothing runs
-  // on a device with a sticky error (sim_device_run.h).
+  // on a device with a sticky error.
   template <class Work>
   void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
-              SimLock* lock);
+              SimLock* lock) {
+    scheduler_.Submit(
+        stream, cost_ns,
+        [this, work = std::move(work)]() mutable {
+          if (sticky_error() == Status::kSuccess) NoteOutcome(work());
+        },
+        lock);
+  }
   // True if the device stores the bytes of a copy to `target`.
   bool StoresCopy(DevicePtr target, std::size_t bytes) const;
   Status SubmitCopy(CopyAction copy, const Stream& stream, SimLock* lock);
@@ -268,7 +285,7 @@ class SimDevice final : public Device {
   int OwnerOfMemory(DevicePtr ptr) const;
 
   // Submits the work of an instantiated graph (sim_device_launch.cc).
-  Status Launch(SimExec* exec, const Stream& stream, SimLock* lock);
+  Status LaunchExec(SimExec* exec, const Stream& stream, SimLock* lock);
   bool HasItsEvents(const ExecPlan& plan) const;
   StreamSnapshot BeginLaunch(const SimExec& exec, const Stream& stream,
                              const std::vector<GraphMemory::Binding>& bindings);
@@ -276,7 +293,7 @@ class SimDevice final : public Device {
   void RunAction(const GraphAction& action, SimLock* lock);
   // Releases the lock while the function runs.
   void CallHostFunction(HostFunction function, void* argument, SimLock* lock);
-  // Common part of EnqueueWork and LaunchKernel (sim_work.cc).
+  // Common part of Enqueue and Launch (sim_device_work.cc).
   template <class Body>
   Status RunLaunch(const Stream& stream, const WorkRange* ranges,
                    std::size_t count, Body submit);
@@ -314,19 +331,17 @@ class SimDevice final : public Device {
                    const std::vector<GraphMemory::Binding>& bindings);
   void CommitMemory(const SimExec& exec,
                     const std::vector<GraphMemory::Binding>& bindings);
-  void BeginAllocation(const AllocAction& alloc);
-  void EndAllocation(DevicePtr ptr);
+  // The graph memory of the device that owns `ptr`, an address of such memory.
+  GraphMemory& GraphMemoryOf(DevicePtr ptr) const;
 
   // Copies and fills (sim_device_copy.cc): the check at submission, and the
   // effect when they run. The effect is kIllegalAddress and nothing else if a
   // range is no longer valid. Under mutex_.
-  Status CheckCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
-                   std::size_t bytes) const;
+  bool MayCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
+               std::size_t bytes) const;
   Status ExecuteCopy(const CopyAction& copy);
   // Counts a copy that read `unknown_bytes` bytes that are not stored.
   void CountRead(const CopyAction& copy, std::uint64_t unknown_bytes) const;
-  Status CheckFill(AddressSpace::When when, DevicePtr ptr,
-                   std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
 
   SimPlatform* const platform_;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/graphs/capture_set.h"
 #include "strata/platform/sim/graphs/graph_table.h"
@@ -14,39 +13,22 @@ namespace {
 
 // `value` is the mode, the status, or 1 if dependencies are replaced; `ptr` is
 // the graph.
-CallRecord CaptureCall(DeviceCall device_call, std::uint64_t value = 0) {
-  return RecordOf(device_call, 0, 0, value);
-}
-
-std::uint64_t NumberOf(Graph graph) {
-  return reinterpret_cast<std::uintptr_t>(graph.value);
-}
-
 }  // namespace
 
-Status SimDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
-  return Run(stream,
-             CaptureCall(DeviceCall::kStreamBeginCapture,
-                         static_cast<std::uint64_t>(mode)),
-             [&](CallRecord* seen) {
-               return BeginCapture(stream, mode, Graph(), nullptr, 0, seen);
-             });
+Status SimDevice::DoStreamBeginCapture(Call* seen, Stream stream,
+                                       CaptureMode mode) {
+  return BeginCapture(stream, mode, Graph(), nullptr, 0, seen);
 }
 
-Status SimDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
-                                            const GraphNode* dependencies,
-                                            std::size_t count,
-                                            CaptureMode mode) {
-  CallRecord call = CaptureCall(DeviceCall::kStreamBeginCaptureToGraph,
-                                static_cast<std::uint64_t>(mode));
-  call.ptr = NumberOf(graph);
-  NoteDependencies(dependencies, count);
-  return Run(stream, call, [&](CallRecord* seen) {
-    if (!graph || (dependencies == nullptr && count != 0)) {
-      return Status::kInvalidValue;
-    }
-    return BeginCapture(stream, mode, graph, dependencies, count, seen);
-  });
+Status SimDevice::DoStreamBeginCaptureToGraph(Call* seen, Stream stream,
+                                              Graph graph,
+                                              const GraphNode* dependencies,
+                                              std::size_t count,
+                                              CaptureMode mode) {
+  if (!graph || (dependencies == nullptr && count != 0)) {
+    return Status::kInvalidValue;
+  }
+  return BeginCapture(stream, mode, graph, dependencies, count, seen);
 }
 
 // Creates a graph if `graph` is null.
@@ -83,114 +65,82 @@ Status SimDevice::BeginCapture(const Stream& stream, CaptureMode mode,
   return status;
 }
 
-Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
-  return Run(stream, CaptureCall(DeviceCall::kStreamEndCapture),
-             [&](CallRecord* seen) {
-               if (graph == nullptr) return Status::kInvalidValue;
-               std::lock_guard lock(mutex_);
-               if (!streams_.Accepts(stream)) {
-                 return Status::kInvalidResourceHandle;
-               }
-               std::shared_ptr<const SimCapture> ended;
-               Status outcome = Status::kSuccess;
-               const Status status = platform_->captures().End(
-                   stream, CallingThreadNumber(), &ended, &outcome);
-               if (status != Status::kSuccess) return status;
-               GraphTable& graphs = platform_->graphs();
-               graphs.Find(ended->handle)->capturing = false;
-               if (outcome == Status::kSuccess) {
-                 *graph = ended->handle;
-                 seen->ptr = NumberOf(*graph);
-               } else if (ended->owns_graph) {
-                 graphs.Destroy(ended->handle);
-               } else {
-                 graphs.UndoCapture(graphs.Find(ended->handle));
-               }
-               return outcome;
-             });
+Status SimDevice::DoStreamEndCapture(Call* seen, Stream stream, Graph* graph) {
+  if (graph == nullptr) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  std::shared_ptr<const SimCapture> ended;
+  Status outcome = Status::kSuccess;
+  const Status status = platform_->captures().End(stream, CallingThreadNumber(),
+                                                  &ended, &outcome);
+  if (status != Status::kSuccess) return status;
+  GraphTable& graphs = platform_->graphs();
+  graphs.Find(ended->handle)->capturing = false;
+  if (outcome == Status::kSuccess) {
+    *graph = ended->handle;
+    seen->ptr = NumberOf(*graph);
+  } else if (ended->owns_graph) {
+    graphs.Destroy(ended->handle);
+  } else {
+    graphs.UndoCapture(graphs.Find(ended->handle));
+  }
+  return outcome;
 }
 
-Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
-  return Run(stream, CaptureCall(DeviceCall::kStreamIsCapturing),
-             [&](CallRecord* seen) {
-               if (status == nullptr) return Status::kInvalidValue;
-               std::lock_guard lock(mutex_);
-               if (!streams_.Accepts(stream)) {
-                 return Status::kInvalidResourceHandle;
-               }
-               const SimCapture* capture = CaptureOf(stream);
-               *status =
-                   capture == nullptr ? CaptureStatus::kNone : capture->status;
-               seen->value = static_cast<std::uint64_t>(*status);
-               return Status::kSuccess;
-             });
+Status SimDevice::DoStreamIsCapturing(Call* seen, Stream stream,
+                                      CaptureStatus* status) {
+  if (status == nullptr) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const SimCapture* capture = CaptureOf(stream);
+  *status = capture == nullptr ? CaptureStatus::kNone : capture->status;
+  seen->value = static_cast<std::uint64_t>(*status);
+  return Status::kSuccess;
 }
 
-Status SimDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
-  return Run(
-      stream, CaptureCall(DeviceCall::kStreamCaptureInfo),
-      [&](CallRecord* seen) {
-        if (info == nullptr) return Status::kInvalidValue;
-        std::lock_guard lock(mutex_);
-        if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-        *info = CaptureInfo();
-        SimCapture* capture = CaptureOf(stream);
-        if (capture == nullptr) return Status::kSuccess;
-        info->status = capture->status;
-        seen->value = static_cast<std::uint64_t>(info->status);
-        // The other results are defined in an active capture only: C11.
-        if (info->status != CaptureStatus::kActive) return Status::kSuccess;
-        info->id = capture->id;
-        info->graph = capture->handle;
-        for (const NodeIndex node :
-             CaptureSet::DependenciesOf(capture, stream)) {
-          info->dependencies.push_back(capture->graph->nodes()[node].handle);
-        }
-        seen->ptr = NumberOf(info->graph);
-        return Status::kSuccess;
-      });
+Status SimDevice::DoStreamCaptureInfo(Call* seen, Stream stream,
+                                      CaptureInfo* info) {
+  if (info == nullptr) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  *info = CaptureInfo();
+  SimCapture* capture = CaptureOf(stream);
+  if (capture == nullptr) return Status::kSuccess;
+  info->status = capture->status;
+  seen->value = static_cast<std::uint64_t>(info->status);
+  // The other results are defined in an active capture only: C11.
+  if (info->status != CaptureStatus::kActive) return Status::kSuccess;
+  info->id = capture->id;
+  info->graph = capture->handle;
+  for (const NodeIndex node : CaptureSet::DependenciesOf(capture, stream)) {
+    info->dependencies.push_back(capture->graph->nodes()[node].handle);
+  }
+  seen->ptr = NumberOf(info->graph);
+  return Status::kSuccess;
 }
 
-Status SimDevice::StreamUpdateCaptureDependencies(Stream stream,
-                                                  const GraphNode* dependencies,
-                                                  std::size_t count,
-                                                  bool replace) {
-  NoteDependencies(dependencies, count);
-  return Run(stream,
-             CaptureCall(DeviceCall::kStreamUpdateCaptureDependencies,
-                         replace ? 1 : 0),
-             [&](CallRecord* seen) {
-               if (dependencies == nullptr && count != 0) {
-                 return Status::kInvalidValue;
-               }
-               std::lock_guard lock(mutex_);
-               if (!streams_.Accepts(stream)) {
-                 return Status::kInvalidResourceHandle;
-               }
-               const SimCapture* capture = CaptureOf(stream);
-               if (capture == nullptr) return Status::kIllegalState;
-               std::vector<NodeIndex> nodes;
-               if (!platform_->graphs().Resolve(capture->graph, dependencies,
-                                                count, &nodes)) {
-                 return Status::kInvalidValue;
-               }
-               seen->ptr = NumberOf(capture->handle);
-               return platform_->captures().UpdateDependencies(stream, nodes,
-                                                               replace);
-             });
+Status SimDevice::DoStreamUpdateCaptureDependencies(
+    Call* seen, Stream stream, const GraphNode* dependencies, std::size_t count,
+    bool replace) {
+  if (dependencies == nullptr && count != 0) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const SimCapture* capture = CaptureOf(stream);
+  if (capture == nullptr) return Status::kIllegalState;
+  std::vector<NodeIndex> nodes;
+  if (!platform_->graphs().Resolve(capture->graph, dependencies, count,
+                                   &nodes)) {
+    return Status::kInvalidValue;
+  }
+  seen->ptr = NumberOf(capture->handle);
+  return platform_->captures().UpdateDependencies(stream, nodes, replace);
 }
 
-Status SimDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
-  const auto value = mode == nullptr ? 0 : static_cast<std::uint64_t>(*mode);
-  return Run(RecordOf(DeviceCall::kThreadExchangeCaptureMode, 0, 0, value),
-             [&](CallRecord*) {
-               if (mode == nullptr || !IsKnown(*mode)) {
-                 return Status::kInvalidValue;
-               }
-               std::lock_guard lock(mutex_);
-               platform_->captures().ExchangeMode(CallingThreadNumber(), mode);
-               return Status::kSuccess;
-             });
+Status SimDevice::DoThreadExchangeCaptureMode(Call*, CaptureMode* mode) {
+  if (mode == nullptr || !IsKnown(*mode)) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  platform_->captures().ExchangeMode(CallingThreadNumber(), mode);
+  return Status::kSuccess;
 }
 
 SimCapture* SimDevice::CaptureOf(const Stream& stream) const {

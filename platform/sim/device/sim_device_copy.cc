@@ -15,20 +15,13 @@ namespace {
 
 using When = AddressSpace::When;
 
-bool MayCopy(const AddressSpace& space, When when, int device, DevicePtr target,
-             DevicePtr source, std::size_t bytes) {
-  return space.MayCopy(when, device, target, bytes, true) &&
-         space.MayCopy(when, device, source, bytes, false);
-}
-
 }  // namespace
 
-Status SimDevice::CheckCopy(When when, DevicePtr target, DevicePtr source,
-                            std::size_t bytes) const {
-  return MayCopy(platform_->address_space(), when, ordinal_, target, source,
-                 bytes)
-             ? Status::kSuccess
-             : Status::kInvalidValue;
+bool SimDevice::MayCopy(When when, DevicePtr target, DevicePtr source,
+                        std::size_t bytes) const {
+  const AddressSpace& space = platform_->address_space();
+  return space.MayCopy(when, ordinal_, target, bytes, true) &&
+         space.MayCopy(when, ordinal_, source, bytes, false);
 }
 
 Status SimDevice::ExecuteCopy(const CopyAction& copy) {
@@ -40,8 +33,7 @@ Status SimDevice::ExecuteCopy(const CopyAction& copy) {
     ForgetBytes(space, copy.target, copy.bytes);
     return Status::kSuccess;
   }
-  if (!MayCopy(space, When::kRuns, ordinal_, copy.target, copy.source,
-               copy.bytes)) {
+  if (!MayCopy(When::kRuns, copy.target, copy.source, copy.bytes)) {
     return Status::kIllegalAddress;
   }
   const std::uint64_t unknown_bytes =
@@ -64,12 +56,6 @@ void SimDevice::CountRead(const CopyAction& copy,
   if (from_device && caps_.phantom_memory && unknown_bytes == 0) {
     copy.reads->written.fetch_add(1, std::memory_order_relaxed);
   }
-}
-
-Status SimDevice::CheckFill(When when, DevicePtr ptr, std::size_t bytes) const {
-  return platform_->address_space().MayFill(when, ordinal_, ptr, bytes)
-             ? Status::kSuccess
-             : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {

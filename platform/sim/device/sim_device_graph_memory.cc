@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/graphs/exec_plan.h"
 #include "strata/platform/sim/graphs/graph_heap.h"
@@ -96,8 +95,7 @@ bool SimDevice::MayFreeOwn(const SimCapture& capture, const Stream& stream,
 bool SimDevice::MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const {
   const auto& frees = use.foreign_frees;
   if (std::find(frees.begin(), frees.end(), ptr) != frees.end()) return false;
-  const GraphMemory& memory =
-      platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
+  const GraphMemory& memory = GraphMemoryOf(ptr);
   const auto heap = memory.HeapOf(ptr);
   return heap == nullptr ? memory.HasLive(ptr)
                          : heap->FindOpen(ptr).has_value();
@@ -105,8 +103,7 @@ bool SimDevice::MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const {
 
 Status SimDevice::FreeGraphMemory(DevicePtr ptr, const Stream& stream,
                                   SimLock* lock) {
-  GraphMemory& memory =
-      platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
+  GraphMemory& memory = GraphMemoryOf(ptr);
   if (!memory.HasLive(ptr)) return Status::kInvalidValue;
   scheduler_.Queue(stream, 0,
                    [&memory, ptr](SimLock* /*lock*/) { memory.End(ptr); });
@@ -128,10 +125,7 @@ Status SimDevice::PlanMemory(const SimExec& exec, const Stream& stream,
                              std::vector<GraphMemory::Binding>* bindings) {
   const ExecPlan& plan = *exec.plan;
   for (const DevicePtr ptr : plan.foreign_frees()) {
-    const int device = DeviceOfGraphAddress(ptr);
-    if (!platform_->sim_device(device).graph_memory_.HasLive(ptr)) {
-      return Status::kInvalidValue;  // P14
-    }
+    if (!GraphMemoryOf(ptr).HasLive(ptr)) return Status::kInvalidValue;  // P14
   }
   const bool live = std::any_of(
       plan.heaps().begin(), plan.heaps().end(), [](const GraphHeapUse& use) {
@@ -183,7 +177,9 @@ void SimDevice::BeginMemory(const SimExec& exec,
   if (bindings.empty()) return;
   scheduler_.Queue(first, 0,
                    [this, bindings, leftovers, plan = exec.plan](SimLock*) {
-                     for (const DevicePtr ptr : leftovers) EndAllocation(ptr);
+                     for (const DevicePtr ptr : leftovers) {
+                       GraphMemoryOf(ptr).End(ptr);
+                     }
                      for (std::size_t i = 0; i < bindings.size(); ++i) {
                        plan->heaps()[i].heap->memory().Bind(bindings[i]);
                      }
@@ -193,8 +189,7 @@ void SimDevice::BeginMemory(const SimExec& exec,
 void SimDevice::CommitMemory(
     const SimExec& exec, const std::vector<GraphMemory::Binding>& bindings) {
   for (const DevicePtr ptr : exec.plan->foreign_frees()) {
-    platform_->sim_device(DeviceOfGraphAddress(ptr))
-        .graph_memory_.FreeLive(ptr, exec.last);
+    GraphMemoryOf(ptr).FreeLive(ptr, exec.last);
   }
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const GraphHeapUse& use = exec.plan->heaps()[i];
@@ -202,38 +197,27 @@ void SimDevice::CommitMemory(
   }
 }
 
-void SimDevice::BeginAllocation(const AllocAction& alloc) {
-  platform_->sim_device(DeviceOfGraphAddress(alloc.ptr))
-      .graph_memory_.Begin(alloc.ptr, alloc.bytes, alloc.rights);
+GraphMemory& SimDevice::GraphMemoryOf(DevicePtr ptr) const {
+  return platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_;
 }
 
-void SimDevice::EndAllocation(DevicePtr ptr) {
-  platform_->sim_device(DeviceOfGraphAddress(ptr)).graph_memory_.End(ptr);
+Status SimDevice::DoGraphMemTrim(Call*) {
+  std::lock_guard lock(mutex_);
+  graph_memory_.Trim(scheduler_);
+  return Status::kSuccess;
 }
 
-Status SimDevice::GraphMemTrim() {
-  return Run(RecordOf(DeviceCall::kGraphMemTrim), [&](CallRecord*) {
-    std::lock_guard lock(mutex_);
-    graph_memory_.Trim(scheduler_);
-    return Status::kSuccess;
-  });
-}
-
-Status SimDevice::GraphMemAttribute(GraphMemAttributeKind kind,
-                                    std::uint64_t* value) {
-  return Run(RecordOf(DeviceCall::kGraphMemAttribute, 0, 0,
-                      static_cast<std::uint64_t>(kind)),
-             [&](CallRecord* seen) {
-               const auto number = static_cast<std::int32_t>(kind);
-               if (value == nullptr || number < 0 ||
-                   kind > GraphMemAttributeKind::kReservedHigh) {
-                 return Status::kInvalidValue;
-               }
-               std::lock_guard lock(mutex_);
-               *value = graph_memory_.Attribute(kind, scheduler_);
-               seen->bytes = *value;
-               return Status::kSuccess;
-             });
+Status SimDevice::DoGraphMemAttribute(Call* seen, GraphMemAttributeKind kind,
+                                      std::uint64_t* value) {
+  const auto number = static_cast<std::int32_t>(kind);
+  if (value == nullptr || number < 0 ||
+      kind > GraphMemAttributeKind::kReservedHigh) {
+    return Status::kInvalidValue;
+  }
+  std::lock_guard lock(mutex_);
+  *value = graph_memory_.Attribute(kind, scheduler_);
+  seen->bytes = *value;
+  return Status::kSuccess;
 }
 
 }  // namespace strata::sim

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/graphs/exec_plan.h"
 #include "strata/platform/sim/graphs/graph_table.h"
@@ -32,7 +31,8 @@ Event EventOf(const GraphAction& action) {
 
 }  // namespace
 
-Status SimDevice::Launch(SimExec* exec, const Stream& stream, SimLock* lock) {
+Status SimDevice::LaunchExec(SimExec* exec, const Stream& stream,
+                             SimLock* lock) {
   if (!HasItsEvents(*exec->plan)) return Status::kInvalidValue;
   std::vector<GraphMemory::Binding> bindings;
   const Status status = PlanMemory(*exec, stream, &bindings);
@@ -115,9 +115,9 @@ void SimDevice::RunAction(const GraphAction& action, SimLock* lock) {
   } else if (const auto* host = std::get_if<HostAction>(&action)) {
     CallHostFunction(host->function, host->argument, lock);
   } else if (const auto* alloc = std::get_if<AllocAction>(&action)) {
-    BeginAllocation(*alloc);
+    GraphMemoryOf(alloc->ptr).Begin(alloc->ptr, alloc->bytes, alloc->rights);
   } else if (const auto* free = std::get_if<FreeAction>(&action)) {
-    EndAllocation(free->ptr);
+    GraphMemoryOf(free->ptr).End(free->ptr);
   }
 }
 

@@ -3,76 +3,56 @@
 #include <optional>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/host_ranges.h"
 #include "strata/platform/sim/pools/pool_space.h"
 
 namespace strata::sim {
-namespace {
-
-void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
-
-}  // namespace
-
-Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
-  const CallRecord call = RecordOf(DeviceCall::kMemAlloc, 0, bytes);
-  std::size_t frame_bytes = 0;
-  return Run(
-      call,
-      [&](CallRecord* seen) {
-        if (ptr == nullptr) return Status::kInvalidValue;
-        if (bytes == 0) {
-          *ptr = 0;
-          return Status::kSuccess;
-        }
-        std::lock_guard lock(mutex_);
-        platform_->physical_memory().FreeClosed();
-        std::uint64_t free_before = memory_.free_bytes();
-        Status status = memory_.Allocate(bytes, ptr);
-        // Idle memory of pools is released before the call fails: P12.
-        if (status == Status::kMemoryAllocation &&
-            pools_.MakeRoom(bytes, scheduler_)) {
-          free_before = memory_.free_bytes();
-          status = memory_.Allocate(bytes, ptr);
-        }
-        if (status != Status::kSuccess) return status;
-        frame_bytes = free_before - memory_.free_bytes();
-        seen->ptr = *ptr;
-        return status;
-      },
-      &frame_bytes);
-}
-
-Status SimDevice::MemFree(DevicePtr ptr) {
-  const CallRecord call = RecordOf(DeviceCall::kMemFree, ptr);
-  return Run(call, [&](CallRecord*) {
-    if (ptr == 0) return Status::kSuccess;
-    SimLock lock(mutex_);
-    if (DeviceOfPoolAddress(ptr) == ordinal_) {
-      // At once and without a wait, as for all pool memory: H3.
-      return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
-                                                        : Status::kInvalidValue;
-    }
-    if (DeviceOfGraphAddress(ptr) == ordinal_) return FreeGraphMemoryNow(ptr);
-    const Status status = AwaitBeforeFree(&lock);
-    if (status != Status::kSuccess) return status;
-    if (DeviceOfAddress(ptr) != ordinal_) {
-      return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
-                                            HostPointer(ptr));
-    }
-    return memory_.Free(ptr);
-  });
-}
-
-Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
-  const CallRecord call = RecordOf(DeviceCall::kPointerAttributes, ptr);
-  return Run(call, [&](CallRecord*) {
-    if (info == nullptr) return Status::kInvalidValue;
-    std::lock_guard lock(mutex_);
-    *info = platform_->address_space().Describe(ptr);
+Status SimDevice::DoMemAlloc(Call* seen, DevicePtr* ptr, std::size_t bytes) {
+  if (ptr == nullptr) return Status::kInvalidValue;
+  if (bytes == 0) {
+    *ptr = 0;
     return Status::kSuccess;
-  });
+  }
+  std::lock_guard lock(mutex_);
+  platform_->physical_memory().FreeClosed();
+  std::uint64_t free_before = memory_.free_bytes();
+  Status status = memory_.Allocate(bytes, ptr);
+  // Idle memory of pools is released before the call fails: P12.
+  if (status == Status::kMemoryAllocation &&
+      pools_.MakeRoom(bytes, scheduler_)) {
+    free_before = memory_.free_bytes();
+    status = memory_.Allocate(bytes, ptr);
+  }
+  if (status != Status::kSuccess) return status;
+  seen->charged_bytes = free_before - memory_.free_bytes();
+  seen->ptr = *ptr;
+  return status;
+}
+
+Status SimDevice::DoMemFree(Call*, DevicePtr ptr) {
+  if (ptr == 0) return Status::kSuccess;
+  SimLock lock(mutex_);
+  if (DeviceOfPoolAddress(ptr) == ordinal_) {
+    // At once and without a wait, as for all pool memory: H3.
+    return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
+                                                      : Status::kInvalidValue;
+  }
+  if (DeviceOfGraphAddress(ptr) == ordinal_) return FreeGraphMemoryNow(ptr);
+  const Status status = AwaitBeforeFree(&lock);
+  if (status != Status::kSuccess) return status;
+  if (DeviceOfAddress(ptr) != ordinal_) {
+    return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
+                                          reinterpret_cast<void*>(ptr));
+  }
+  return memory_.Free(ptr);
+}
+
+Status SimDevice::DoPointerAttributes(Call*, DevicePtr ptr, PointerInfo* info) {
+  if (info == nullptr) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  *info = platform_->address_space().Describe(ptr);
+  return Status::kSuccess;
 }
 
 Status SimDevice::AddressRange(DevicePtr ptr, DevicePtr* base,

@@ -1,7 +1,6 @@
 // Streams and events of the simulated device.
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
@@ -21,10 +20,6 @@ struct LastPerThread {
 };
 thread_local constinit LastPerThread t_last_per_thread;
 
-CallRecord CallOn(DeviceCall device_call, Event event) {
-  return RecordOf(device_call, reinterpret_cast<std::uintptr_t>(event.value));
-}
-
 bool ValidEventFlags(unsigned flags) {
   if ((flags & ~kKnownEventFlags) != 0) return false;
   return (flags & kEventInterprocess) == 0 ||
@@ -33,37 +28,32 @@ bool ValidEventFlags(unsigned flags) {
 
 }  // namespace
 
-Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
-  const CallRecord call = RecordOf(DeviceCall::kStreamCreate, 0, 0, flags);
-  return Run(call, [&](CallRecord* seen) {
-    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) {
-      return Status::kInvalidValue;
-    }
-    std::lock_guard lock(mutex_);
-    *stream = streams_.Create();
-    scheduler_.AddStream(*stream, flags == kStreamNonBlocking
-                                      ? StreamKind::kNonBlocking
-                                      : StreamKind::kBlocking);
-    seen->ptr = reinterpret_cast<std::uintptr_t>(stream->handle);
-    seen->stream_uid = stream->uid;
-    return Status::kSuccess;
-  });
+Status SimDevice::DoStreamCreate(Call* seen, Stream* stream, unsigned flags) {
+  if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) {
+    return Status::kInvalidValue;
+  }
+  std::lock_guard lock(mutex_);
+  *stream = streams_.Create();
+  scheduler_.AddStream(*stream, flags == kStreamNonBlocking
+                                    ? StreamKind::kNonBlocking
+                                    : StreamKind::kBlocking);
+  seen->ptr = reinterpret_cast<std::uintptr_t>(stream->handle);
+  seen->stream_uid = stream->uid;
+  return Status::kSuccess;
 }
 
-Status SimDevice::StreamDestroy(Stream stream) {
-  return Run(stream, RecordOf(DeviceCall::kStreamDestroy), [&](CallRecord*) {
-    std::lock_guard lock(mutex_);
-    CaptureSet& captures = platform_->captures();
-    // A driver allows this, and the process dies at the next wait for the
-    // device. The nodes that a fork captured stay.
-    if (SimCapture* const begun = captures.FindBegun(stream)) {
-      captures.Invalidate(begun);
-      return Status::kStreamCaptureUnsupported;
-    }
-    if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
-    scheduler_.DestroyStream(stream);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoStreamDestroy(Call*, Stream stream) {
+  std::lock_guard lock(mutex_);
+  CaptureSet& captures = platform_->captures();
+  // A driver allows this, and the process dies at the next wait for the
+  // device. The nodes that a fork captured stay.
+  if (SimCapture* const begun = captures.FindBegun(stream)) {
+    captures.Invalidate(begun);
+    return Status::kStreamCaptureUnsupported;
+  }
+  if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
+  scheduler_.DestroyStream(stream);
+  return Status::kSuccess;
 }
 
 Stream SimDevice::LegacyStream() {
@@ -90,66 +80,54 @@ Stream SimDevice::PerThreadStream() {
   return stream;
 }
 
-Status SimDevice::WrapStream(void* handle, Stream* stream) {
-  const CallRecord call = RecordOf(DeviceCall::kWrapStream,
-                                   reinterpret_cast<std::uintptr_t>(handle));
-  return Run(call, [&](CallRecord* seen) {
-    if (stream == nullptr) return Status::kInvalidValue;
-    if (handle == nullptr || handle == kLegacyStreamHandle) {
-      *stream = LegacyStream();
-    } else if (handle == kPerThreadStreamHandle) {
-      *stream = PerThreadStream();
-    } else {
-      std::lock_guard lock(mutex_);
-      if (!streams_.Find(handle, stream)) return Status::kInvalidResourceHandle;
-      if (!scheduler_.IsBlocking(*stream)) seen->value = kStreamNonBlocking;
-    }
-    seen->stream_uid = stream->uid;
-    return Status::kSuccess;
-  });
-}
-
-Status SimDevice::StreamSynchronize(Stream stream) {
-  const CallRecord call = RecordOf(DeviceCall::kStreamSynchronize);
-  return Run(stream, call, [&](CallRecord*) {
-    SimLock lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    const StreamSnapshot waited = scheduler_.Submitted(stream);
-    scheduler_.AwaitStream(stream, &lock);
-    // According to reports, the legacy stream does not do this: P6.
-    if (stream.uid != kLegacyStreamUid) TellPools(waited);
-    return sticky_error();
-  });
-}
-
-Status SimDevice::StreamQuery(Stream stream) {
-  return Run(stream, RecordOf(DeviceCall::kStreamQuery), [&](CallRecord*) {
-    SimLock lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    const bool done = scheduler_.PollStream(stream, &lock);
-    return done ? sticky_error() : Status::kNotReady;
-  });
-}
-
-Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  CallRecord call = CallOn(DeviceCall::kStreamWaitEvent, event);
-  call.value = flags;
-  return Run(stream, call, [&](CallRecord* seen) {
+Status SimDevice::DoWrapStream(Call* seen, void* handle, Stream* stream) {
+  if (stream == nullptr) return Status::kInvalidValue;
+  if (handle == nullptr || handle == kLegacyStreamHandle) {
+    *stream = LegacyStream();
+  } else if (handle == kPerThreadStreamHandle) {
+    *stream = PerThreadStream();
+  } else {
     std::lock_guard lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    const StreamSnapshot* recorded = FindEvent(event);
-    if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    SimCapture* capture = CaptureOf(stream);
-    if (flags != 0) {
-      return AddEventNode(capture, stream, flags, WaitAction{event}, seen);
-    }
-    if (capture == nullptr && !platform_->captures().IsCaptured(event)) {
-      scheduler_.WaitFor(stream, *recorded);
-      return Status::kSuccess;
-    }
-    return platform_->captures().Wait(stream, scheduler_.IsBlocking(stream),
-                                      event, recorded->point.stream_uid != 0);
-  });
+    if (!streams_.Find(handle, stream)) return Status::kInvalidResourceHandle;
+    if (!scheduler_.IsBlocking(*stream)) seen->value = kStreamNonBlocking;
+  }
+  seen->stream_uid = stream->uid;
+  return Status::kSuccess;
+}
+
+Status SimDevice::DoStreamSynchronize(Call*, Stream stream) {
+  SimLock lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const StreamSnapshot waited = scheduler_.Submitted(stream);
+  scheduler_.AwaitStream(stream, &lock);
+  // According to reports, the legacy stream does not do this: P6.
+  if (stream.uid != kLegacyStreamUid) TellPools(waited);
+  return sticky_error();
+}
+
+Status SimDevice::DoStreamQuery(Call*, Stream stream) {
+  SimLock lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const bool done = scheduler_.PollStream(stream, &lock);
+  return done ? sticky_error() : Status::kNotReady;
+}
+
+Status SimDevice::DoStreamWaitEvent(Call* seen, Stream stream, Event event,
+                                    unsigned flags) {
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const StreamSnapshot* recorded = FindEvent(event);
+  if (recorded == nullptr) return Status::kInvalidResourceHandle;
+  SimCapture* capture = CaptureOf(stream);
+  if (flags != 0) {
+    return AddEventNode(capture, stream, flags, WaitAction{event}, seen);
+  }
+  if (capture == nullptr && !platform_->captures().IsCaptured(event)) {
+    scheduler_.WaitFor(stream, *recorded);
+    return Status::kSuccess;
+  }
+  return platform_->captures().Wait(stream, scheduler_.IsBlocking(stream),
+                                    event, recorded->point.stream_uid != 0);
 }
 
 // kEventExternal is valid only in a capture (cuda_semantics.md E9).
@@ -162,28 +140,23 @@ Status SimDevice::AddEventNode(SimCapture* capture, const Stream& stream,
   return AddNode(capture, stream, 0, std::move(action), seen);
 }
 
-Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
-                                 void* argument) {
-  return Run(stream, RecordOf(DeviceCall::kLaunchHostFunc),
-             [&](CallRecord* seen) {
-               if (function == nullptr) return Status::kInvalidValue;
-               SimLock lock(mutex_);
-               if (!streams_.Accepts(stream)) {
-                 return Status::kInvalidResourceHandle;
-               }
-               const std::uint64_t cost_ns =
-                   OperationCostNs(OperationKind::kHostFunction, 0);
-               if (SimCapture* capture = CaptureOf(stream)) {
-                 return AddNode(capture, stream, cost_ns,
-                                HostAction{function, argument}, seen);
-               }
-               const auto run = [this, function, argument](SimLock* held) {
-                 if (sticky_error() != Status::kSuccess) return;  // S11
-                 CallHostFunction(function, argument, held);
-               };
-               scheduler_.SubmitUnlocked(stream, cost_ns, run, &lock);
-               return Status::kSuccess;
-             });
+Status SimDevice::DoLaunchHostFunc(Call* seen, Stream stream,
+                                   HostFunction function, void* argument) {
+  if (function == nullptr) return Status::kInvalidValue;
+  SimLock lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  const std::uint64_t cost_ns =
+      OperationCostNs(OperationKind::kHostFunction, 0);
+  if (SimCapture* capture = CaptureOf(stream)) {
+    return AddNode(capture, stream, cost_ns, HostAction{function, argument},
+                   seen);
+  }
+  const auto run = [this, function, argument](SimLock* held) {
+    if (sticky_error() != Status::kSuccess) return;  // S11
+    CallHostFunction(function, argument, held);
+  };
+  scheduler_.SubmitUnlocked(stream, cost_ns, run, &lock);
+  return Status::kSuccess;
 }
 
 void SimDevice::CallHostFunction(HostFunction function, void* argument,
@@ -196,50 +169,40 @@ void SimDevice::CallHostFunction(HostFunction function, void* argument,
   lock->lock();
 }
 
-Status SimDevice::EventCreate(Event* event, unsigned flags) {
-  const CallRecord call = RecordOf(DeviceCall::kEventCreate, 0, 0, flags);
-  return Run(call, [&](CallRecord* seen) {
-    if (event == nullptr || !ValidEventFlags(flags)) {
-      return Status::kInvalidValue;
-    }
-    std::lock_guard lock(mutex_);
-    *event = events_.Create((flags & kEventDisableTiming) == 0);
-    seen->ptr = reinterpret_cast<std::uintptr_t>(event->value);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoEventCreate(Call* seen, Event* event, unsigned flags) {
+  if (event == nullptr || !ValidEventFlags(flags)) return Status::kInvalidValue;
+  std::lock_guard lock(mutex_);
+  *event = events_.Create((flags & kEventDisableTiming) == 0);
+  seen->ptr = NumberOf(*event);
+  return Status::kSuccess;
 }
 
-Status SimDevice::EventDestroy(Event event) {
-  return Run(CallOn(DeviceCall::kEventDestroy, event), [&](CallRecord*) {
-    SimDevice* owner = platform_->OwnerOf(event);
-    if (owner == nullptr) return Status::kInvalidResourceHandle;
-    std::lock_guard lock(owner->mutex_);
-    if (!owner->events_.Destroy(event)) return Status::kInvalidResourceHandle;
-    platform_->captures().ForgetEvent(event);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoEventDestroy(Call*, Event event) {
+  SimDevice* owner = platform_->OwnerOf(event);
+  if (owner == nullptr) return Status::kInvalidResourceHandle;
+  std::lock_guard lock(owner->mutex_);
+  if (!owner->events_.Destroy(event)) return Status::kInvalidResourceHandle;
+  platform_->captures().ForgetEvent(event);
+  return Status::kSuccess;
 }
 
-Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
-  CallRecord call = CallOn(DeviceCall::kEventRecord, event);
-  call.value = flags;
-  return Run(stream, call, [&](CallRecord* seen) {
-    std::lock_guard lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    // The event must be of this device: E4.
-    EventState* recorded = events_.Find(event);
-    if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    SimCapture* capture = CaptureOf(stream);
-    if (flags != 0) {
-      return AddEventNode(capture, stream, flags, RecordAction{event}, seen);
-    }
-    if (capture != nullptr) {
-      return platform_->captures().RecordEvent(event, stream);
-    }
-    NoteRecord(stream, recorded);
-    platform_->captures().ForgetEvent(event);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoEventRecord(Call* seen, Event event, Stream stream,
+                                unsigned flags) {
+  std::lock_guard lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  // The event must be of this device: E4.
+  EventState* recorded = events_.Find(event);
+  if (recorded == nullptr) return Status::kInvalidResourceHandle;
+  SimCapture* capture = CaptureOf(stream);
+  if (flags != 0) {
+    return AddEventNode(capture, stream, flags, RecordAction{event}, seen);
+  }
+  if (capture != nullptr) {
+    return platform_->captures().RecordEvent(event, stream);
+  }
+  NoteRecord(stream, recorded);
+  platform_->captures().ForgetEvent(event);
+  return Status::kSuccess;
 }
 
 void SimDevice::NoteRecord(const Stream& stream, EventState* event) {
@@ -250,26 +213,22 @@ void SimDevice::NoteRecord(const Stream& stream, EventState* event) {
   event->done_ns = event->keeps_time ? scheduler_.Watch(event->point) : nullptr;
 }
 
-Status SimDevice::EventQuery(Event event) {
-  return Run(CallOn(DeviceCall::kEventQuery, event), [&](CallRecord*) {
-    SimLock lock(mutex_);
-    const StreamSnapshot* recorded = FindEvent(event);
-    if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    const bool done = scheduler_.Poll(recorded->point, &lock);
-    return done ? sticky_error() : Status::kNotReady;
-  });
+Status SimDevice::DoEventQuery(Call*, Event event) {
+  SimLock lock(mutex_);
+  const StreamSnapshot* recorded = FindEvent(event);
+  if (recorded == nullptr) return Status::kInvalidResourceHandle;
+  const bool done = scheduler_.Poll(recorded->point, &lock);
+  return done ? sticky_error() : Status::kNotReady;
 }
 
-Status SimDevice::EventSynchronize(Event event) {
-  return Run(CallOn(DeviceCall::kEventSynchronize, event), [&](CallRecord*) {
-    SimLock lock(mutex_);
-    const StreamSnapshot* recorded = FindEvent(event);
-    if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    const StreamSnapshot waited = *recorded;  // it may be recorded again
-    scheduler_.Await(waited.point, &lock);
-    platform_->OwnerOf(event)->TellPools(waited);
-    return sticky_error();
-  });
+Status SimDevice::DoEventSynchronize(Call*, Event event) {
+  SimLock lock(mutex_);
+  const StreamSnapshot* recorded = FindEvent(event);
+  if (recorded == nullptr) return Status::kInvalidResourceHandle;
+  const StreamSnapshot waited = *recorded;  // it may be recorded again
+  scheduler_.Await(waited.point, &lock);
+  platform_->OwnerOf(event)->TellPools(waited);
+  return sticky_error();
 }
 
 Status SimDevice::EventElapsed(Event start, Event end, std::int64_t* ns) {
@@ -301,12 +260,6 @@ void SimDevice::TellPools(const StreamSnapshot& waited) {
   pools_.OnSynchronize(scheduler_, [&](const StreamPoint& point) {
     return scheduler_.IsIn(waited, point);
   });
-}
-
-Status SimDevice::CheckStream(const Stream& stream) const {
-  std::lock_guard lock(mutex_);
-  return streams_.Accepts(stream) ? Status::kSuccess
-                                  : Status::kInvalidResourceHandle;
 }
 
 EventState* SimDevice::FindEvent(Event event) const {

@@ -10,7 +10,6 @@
 #include <new>
 
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/faults/cost_table.h"
 #include "strata/platform/sim/memory/address_space.h"
@@ -35,60 +34,54 @@ std::uint64_t CopyCostNs(DevicePtr target, DevicePtr source,
 
 }  // namespace
 
-Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
-                              std::size_t bytes, Stream stream) {
-  return MemcpyAsync(target, source, bytes, stream, nullptr);
+Status SimDevice::DoMemcpyAsync(Call* seen, DevicePtr target, DevicePtr source,
+                                std::size_t bytes, Stream stream) {
+  return DoMemcpyAsync(seen, target, source, bytes, stream, nullptr);
 }
 
-Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
-                              std::size_t bytes, Stream stream,
-                              ReadCounter* reads) {
-  const CallRecord call =
-      RecordOf(DeviceCall::kMemcpyAsync, target, bytes, source);
-  return Run(stream, call, [&](CallRecord* seen) {
-    SimLock lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    if (bytes == 0) return Status::kSuccess;
-    SimCapture* capture = CaptureOf(stream);
-    const Status status =
-        CheckCopy(WhenSubmitted(capture), target, source, bytes);
-    if (status != Status::kSuccess) return status;
-    CopyAction copy;
-    copy.target = target;
-    copy.source = source;
-    copy.bytes = bytes;
-    copy.reads = reads;
-    if (capture != nullptr) {
-      copy.target_device = OwnerOfMemory(target);
-      copy.source_device = OwnerOfMemory(source);
-      return AddNode(capture, stream, CopyCostNs(target, source, bytes), copy,
-                     seen);
-    }
-    return SubmitCopy(copy, stream, &lock);
-  });
+Status SimDevice::DoMemcpyAsync(Call* seen, DevicePtr target, DevicePtr source,
+                                std::size_t bytes, Stream stream,
+                                ReadCounter* reads) {
+  SimLock lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  if (bytes == 0) return Status::kSuccess;
+  SimCapture* capture = CaptureOf(stream);
+  if (!MayCopy(WhenSubmitted(capture), target, source, bytes)) {
+    return Status::kInvalidValue;
+  }
+  CopyAction copy;
+  copy.target = target;
+  copy.source = source;
+  copy.bytes = bytes;
+  copy.reads = reads;
+  if (capture != nullptr) {
+    copy.target_device = OwnerOfMemory(target);
+    copy.source_device = OwnerOfMemory(source);
+    return AddNode(capture, stream, CopyCostNs(target, source, bytes), copy,
+                   seen);
+  }
+  return SubmitCopy(copy, stream, &lock);
 }
 
-Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
-                              Stream stream) {
-  const CallRecord call = RecordOf(DeviceCall::kMemsetAsync, ptr, bytes,
-                                   static_cast<unsigned char>(value));
-  return Run(stream, call, [&](CallRecord* seen) {
-    SimLock lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    if (bytes == 0) return Status::kSuccess;
-    SimCapture* capture = CaptureOf(stream);
-    const Status status = CheckFill(WhenSubmitted(capture), ptr, bytes);
-    if (status != Status::kSuccess) return status;
-    const std::uint64_t cost_ns = OperationCostNs(OperationKind::kFill, bytes);
-    if (capture != nullptr) {
-      return AddNode(capture, stream, cost_ns,
-                     FillAction{ptr, value, bytes, OwnerOfMemory(ptr)}, seen);
-    }
-    Submit(
-        stream, cost_ns, [=, this] { return ExecuteFill(ptr, value, bytes); },
-        &lock);
-    return Status::kSuccess;
-  });
+Status SimDevice::DoMemsetAsync(Call* seen, DevicePtr ptr, int value,
+                                std::size_t bytes, Stream stream) {
+  SimLock lock(mutex_);
+  if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+  if (bytes == 0) return Status::kSuccess;
+  SimCapture* capture = CaptureOf(stream);
+  if (!platform_->address_space().MayFill(WhenSubmitted(capture), ordinal_, ptr,
+                                          bytes)) {
+    return Status::kInvalidValue;
+  }
+  const std::uint64_t cost_ns = OperationCostNs(OperationKind::kFill, bytes);
+  if (capture != nullptr) {
+    return AddNode(capture, stream, cost_ns,
+                   FillAction{ptr, value, bytes, OwnerOfMemory(ptr)}, seen);
+  }
+  Submit(
+      stream, cost_ns, [=, this] { return ExecuteFill(ptr, value, bytes); },
+      &lock);
+  return Status::kSuccess;
 }
 
 bool SimDevice::StoresCopy(DevicePtr target, std::size_t bytes) const {

@@ -70,7 +70,6 @@ SimPlatform::SimPlatform(const PlatformOptions& options)
             monitor->Observe(record);
           });
     }
-    works_.push_back(std::make_unique<SimWork>(devices_.back().get()));
     for (const FaultRule& rule : faults) devices_.back()->AddFault(rule);
     for (const CapacityStep& step : steps) {
       devices_.back()->AddCapacityStep(step);
@@ -82,10 +81,6 @@ SimPlatform::~SimPlatform() { user_objects_.RunDestructors(&mutex_); }
 
 int SimPlatform::device_count() const {
   return static_cast<int>(devices_.size());
-}
-
-DeviceWork* SimPlatform::work(int ordinal) {
-  return works_[static_cast<std::size_t>(ordinal)].get();
 }
 
 std::optional<std::uint64_t> SimPlatform::hazard_count() const {

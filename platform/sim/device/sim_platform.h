@@ -13,7 +13,6 @@
 #include "strata/platform/platform_options.h"
 #include "strata/platform/sim/bytes/host_views.h"
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_work.h"
 #include "strata/platform/sim/graphs/capture_set.h"
 #include "strata/platform/sim/graphs/graph_table.h"
 #include "strata/platform/sim/graphs/user_objects.h"
@@ -46,7 +45,7 @@ class SimPlatform final : public Platform {
   const char* name() const override { return "sim"; }
   int device_count() const override;
   Device& device(int ordinal) override { return sim_device(ordinal); }
-  DeviceWork* work(int ordinal) override;
+  DeviceWork* work(int ordinal) override { return &sim_device(ordinal); }
   std::optional<std::uint64_t> hazard_count() const override;
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
@@ -101,7 +100,6 @@ class SimPlatform final : public Platform {
   GraphTable graphs_;               // guarded by mutex_
   UserObjectTable user_objects_;    // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;
-  std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };
 
 }  // namespace strata::sim

@@ -13,10 +13,10 @@ namespace strata::sim {
 struct CallCost {
   DeviceCall call;
   std::uint64_t fixed_ns;
-  std::uint64_t per_unit_ns;
-  std::uint64_t unit_bytes;  // 0: independent of the size
-  std::uint64_t cap_ns;      // 0: no cap
-  const char* source;        // source of the figures
+  const char* source;  // source of the figures
+  std::uint64_t per_unit_ns = 0;
+  std::uint64_t unit_bytes = 0;  // 0: independent of the size
+  std::uint64_t cap_ns = 0;      // 0: no cap
 };
 
 // The row of `call`, or null if the call costs nothing.

@@ -10,11 +10,6 @@
 namespace strata::sim {
 namespace {
 
-DevicePtr GraphWindowBegin(int device) {
-  return kGraphWindowBegin +
-         static_cast<std::uint64_t>(device) * kGraphWindowBytes;
-}
-
 std::uint64_t FramesOf(std::uint64_t bytes) {
   return (bytes + kFrameBytes - 1) / kFrameBytes;
 }
@@ -26,16 +21,10 @@ Access RightOf(const GraphRights& rights, int device) {
 
 }  // namespace
 
-int DeviceOfGraphAddress(DevicePtr ptr) {
-  if (ptr < kGraphWindowBegin) return -1;
-  const std::uint64_t index = (ptr - kGraphWindowBegin) / kGraphWindowBytes;
-  return index < kMaxSimDevices ? static_cast<int>(index) : -1;
-}
-
 GraphMemory::GraphMemory(int device, DeviceMemory* memory)
     : device_(device),
       memory_(memory),
-      lane_(GraphWindowBegin(device), kGraphWindowBytes),
+      lane_(kGraphWindows.BeginOf(device), kGraphWindowBytes),
       frames_(memory) {}
 
 std::optional<GraphHeap::Chunk> GraphMemory::Grow(

@@ -29,9 +29,13 @@ inline constexpr DevicePtr kGraphWindowBegin =
 inline constexpr std::uint64_t kGraphWindowBytes = std::uint64_t{1} << 41;
 static_assert(kGraphWindowBegin + kMaxSimDevices * kGraphWindowBytes <=
               DevicePtr{3} << 51);
+inline constexpr DeviceWindows kGraphWindows{kGraphWindowBegin,
+                                             kGraphWindowBytes};
 
 // The device with `ptr` in its window for graph memory, or -1.
-int DeviceOfGraphAddress(DevicePtr ptr);
+inline int DeviceOfGraphAddress(DevicePtr ptr) {
+  return kGraphWindows.DeviceOf(ptr);
+}
 
 // The memory that nodes of graphs allocate on one device. Addresses belong to
 // the nodes. Frames are bound to them when a graph is launched.

@@ -4,19 +4,14 @@
 #include <utility>
 
 #include "strata/platform/sim/graphs/graph_memory.h"
+#include "strata/platform/sim/memory/device_windows.h"
 
 namespace strata::sim {
 namespace {
 
-// Handles as in stream_table.cc, with other bases.
-constexpr std::uintptr_t kGraphHandleBase = std::uintptr_t{0x61} << 48;
-constexpr std::uintptr_t kExecHandleBase = std::uintptr_t{0x62} << 48;
-constexpr std::uintptr_t kNodeHandleBase = std::uintptr_t{0x63} << 48;
-constexpr std::uintptr_t kGraphHandleBytes = 64;
-
-void* MakeHandle(std::uintptr_t base, std::uintptr_t number) {
-  return reinterpret_cast<void*>(base + number * kGraphHandleBytes);
-}
+constexpr HandleSpace kGraphHandles(0x61);
+constexpr HandleSpace kExecHandles(0x62);
+constexpr HandleSpace kNodeHandles(0x63);
 
 // Releases the chunks that were added since.
 void Restore(GraphHeap* heap, GraphHeap::Layout before) {
@@ -30,7 +25,7 @@ void Restore(GraphHeap* heap, GraphHeap::Layout before) {
 }  // namespace
 
 Graph GraphTable::Create(int device) {
-  const Graph graph{MakeHandle(kGraphHandleBase, ++graphs_made_)};
+  const Graph graph{kGraphHandles.At(0, ++graphs_made_)};
   auto entry = std::make_unique<GraphEntry>();
   entry->device = device;
   graphs_.emplace(graph.value, std::move(entry));
@@ -50,7 +45,7 @@ GraphEntry* GraphTable::Find(Graph graph) {
 
 GraphNode GraphTable::Add(SimGraph* graph, SimNode node,
                           std::vector<NodeIndex> predecessors) {
-  const GraphNode handle{MakeHandle(kNodeHandleBase, ++nodes_made_)};
+  const GraphNode handle{kNodeHandles.At(0, ++nodes_made_)};
   node.handle = handle;
   const NodeIndex index = graph->Add(std::move(node), std::move(predecessors));
   nodes_.emplace(handle.value, NodeRef{graph, index});
@@ -110,7 +105,7 @@ bool GraphTable::Resolve(const SimGraph* graph, const GraphNode* nodes,
 }
 
 GraphExec GraphTable::AddExec(SimExec exec) {
-  const GraphExec handle{MakeHandle(kExecHandleBase, ++execs_made_)};
+  const GraphExec handle{kExecHandles.At(0, ++execs_made_)};
   execs_.emplace(handle.value, std::move(exec));
   return handle;
 }

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "strata/platform/sim/memory/device_windows.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
 
 namespace strata::sim {
 namespace {
 
-// Handles as in stream_table.cc, with another base.
-constexpr std::uintptr_t kObjectHandleBase = std::uintptr_t{0x64} << 48;
-constexpr std::uintptr_t kObjectHandleBytes = 64;
+constexpr HandleSpace kObjectHandles(0x64);
 
 }  // namespace
 
@@ -18,8 +17,7 @@ UserObjectTable::UserObjectTable() : queue_(std::make_shared<Queue>()) {}
 
 UserObject UserObjectTable::Create(int device, void* pointer,
                                    HostFunction destroy) {
-  const UserObject object{reinterpret_cast<void*>(
-      kObjectHandleBase + ++made_ * kObjectHandleBytes)};
+  const UserObject object{kObjectHandles.At(0, ++made_)};
   auto due = [queue = queue_, destroy](void* gone) {
     queue->due.push_back({gone, destroy});
     ++queue->count;

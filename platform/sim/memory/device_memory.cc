@@ -13,11 +13,6 @@ constexpr std::uint64_t kFrameLaneBytes = 10 * kTebibyte;
 constexpr std::uint64_t kSpareLaneBytes =
     kDeviceWindowBytes - kSliceLaneBytes - kFrameLaneBytes;
 
-DevicePtr WindowBegin(int device) {
-  return kDeviceWindowBegin +
-         static_cast<std::uint64_t>(device) * kDeviceWindowBytes;
-}
-
 std::uint64_t AddressBytes(const FrameShare& share) {
   if (share.frames > 0) return share.frames * kFrameBytes;
   return share.slices * kSliceBytes;
@@ -50,22 +45,18 @@ void VisitRuns(const FrameTable& frames, const FrameShare& share, Visit visit) {
 
 }  // namespace
 
-int DeviceOfAddress(DevicePtr ptr) {
-  if (ptr < kDeviceWindowBegin) return -1;
-  const std::uint64_t index = (ptr - kDeviceWindowBegin) / kDeviceWindowBytes;
-  return index < kMaxSimDevices ? static_cast<int>(index) : -1;
-}
-
 DeviceMemory::DeviceMemory(int device, std::uint64_t bytes, SimData data,
                            HostViews* views)
     : frames_(bytes / kFrameBytes),
       store_(MakeStore(data, frames_.frames())),
       kept_(MakeKept(data)),
       views_(views),
-      slices_(WindowBegin(device), kSliceLaneBytes),
-      frame_lane_(WindowBegin(device) + kSliceLaneBytes, kFrameLaneBytes),
-      spare_lane_(WindowBegin(device) + kSliceLaneBytes + kFrameLaneBytes,
-                  kSpareLaneBytes) {}
+      slices_(kDeviceWindows.BeginOf(device), kSliceLaneBytes),
+      frame_lane_(kDeviceWindows.BeginOf(device) + kSliceLaneBytes,
+                  kFrameLaneBytes),
+      spare_lane_(
+          kDeviceWindows.BeginOf(device) + kSliceLaneBytes + kFrameLaneBytes,
+          kSpareLaneBytes) {}
 
 Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
   std::optional<FrameShare> share = Take(bytes);

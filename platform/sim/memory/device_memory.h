@@ -12,6 +12,7 @@
 #include "strata/platform/sim/bytes/host_views.h"
 #include "strata/platform/sim/bytes/kept_bytes.h"
 #include "strata/platform/sim/memory/address_lane.h"
+#include "strata/platform/sim/memory/device_windows.h"
 #include "strata/platform/sim/memory/frame_table.h"
 #include "strata/platform/sim/memory/recycled_map.h"
 #include "strata/platform/sim/memory/slice_space.h"
@@ -25,12 +26,15 @@ namespace strata::sim {
 // that a JSON number can hold them.
 inline constexpr DevicePtr kDeviceWindowBegin = DevicePtr{1} << 49;
 inline constexpr std::uint64_t kDeviceWindowBytes = std::uint64_t{1} << 44;
-inline constexpr int kMaxSimDevices = 256;
+inline constexpr DeviceWindows kDeviceWindows{kDeviceWindowBegin,
+                                              kDeviceWindowBytes};
 // A quarter of the window, so that frames run out before addresses.
 inline constexpr std::uint64_t kMaxDeviceMemoryBytes = kDeviceWindowBytes / 4;
 
 // The device with `ptr` in its window, or -1.
-int DeviceOfAddress(DevicePtr ptr);
+inline int DeviceOfAddress(DevicePtr ptr) {
+  return kDeviceWindows.DeviceOf(ptr);
+}
 
 // The memory of one device: frames, addresses and stored bytes.
 //

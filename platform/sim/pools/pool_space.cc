@@ -1,23 +1,8 @@
 #include "strata/platform/sim/pools/pool_space.h"
 
 namespace strata::sim {
-namespace {
-
-DevicePtr PoolWindowBegin(int device) {
-  return kPoolWindowBegin +
-         static_cast<std::uint64_t>(device) * kPoolWindowBytes;
-}
-
-}  // namespace
-
-int DeviceOfPoolAddress(DevicePtr ptr) {
-  if (ptr < kPoolWindowBegin) return -1;
-  const std::uint64_t index = (ptr - kPoolWindowBegin) / kPoolWindowBytes;
-  return index < kMaxSimDevices ? static_cast<int>(index) : -1;
-}
-
 PoolSpace::PoolSpace(int device, DeviceMemory* memory)
-    : memory_(memory), lane_(PoolWindowBegin(device), kPoolWindowBytes) {}
+    : memory_(memory), lane_(kPoolWindows.BeginOf(device), kPoolWindowBytes) {}
 
 std::optional<PoolChunk> PoolSpace::Take(std::uint64_t bytes) {
   PoolChunk chunk;

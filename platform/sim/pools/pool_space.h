@@ -19,9 +19,12 @@ inline constexpr DevicePtr kPoolWindowBegin =
     (DevicePtr{1} << 52) + (DevicePtr{1} << 49);
 inline constexpr std::uint64_t kPoolWindowBytes = std::uint64_t{1} << 42;
 static_assert(kPoolWindowBytes >= kMaxDeviceMemoryBytes);
+inline constexpr DeviceWindows kPoolWindows{kPoolWindowBegin, kPoolWindowBytes};
 
 // The device with `ptr` in its window for pool memory, or -1.
-int DeviceOfPoolAddress(DevicePtr ptr);
+inline int DeviceOfPoolAddress(DevicePtr ptr) {
+  return kPoolWindows.DeviceOf(ptr);
+}
 
 // The unit that a pool allocates from its device: whole frames, mapped at
 // consecutive addresses.

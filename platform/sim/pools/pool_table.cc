@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "strata/platform/sim/memory/device_windows.h"
+
 namespace strata::sim {
 namespace {
 
-// Handles as in stream_table.cc, with another base.
-constexpr std::uintptr_t kPoolHandleBase = std::uintptr_t{0xB0} << 48;
-constexpr std::uintptr_t kPoolHandleBytes = 64;
-constexpr int kPoolDeviceShift = 38;
+constexpr HandleSpace kPoolHandles(0xB0);
 
 std::uint64_t RoundToFrames(std::uint64_t bytes) {
   return (bytes + kFrameBytes - 1) / kFrameBytes * kFrameBytes;
@@ -16,12 +15,7 @@ std::uint64_t RoundToFrames(std::uint64_t bytes) {
 
 }  // namespace
 
-int DeviceOfPool(MemPool pool) {
-  const auto value = reinterpret_cast<std::uintptr_t>(pool.value);
-  if (value < kPoolHandleBase) return -1;
-  const std::uintptr_t device = (value - kPoolHandleBase) >> kPoolDeviceShift;
-  return device < kMaxSimDevices ? static_cast<int>(device) : -1;
-}
+int DeviceOfPool(MemPool pool) { return kPoolHandles.DeviceOf(pool.value); }
 
 PoolTable::PoolTable(int device, DeviceMemory* memory)
     : device_(device),
@@ -41,11 +35,7 @@ MemPool PoolTable::Create(std::uint64_t max_bytes, ShareType share) {
 MemPool PoolTable::Import(MemPool pool) { return AddName(Find(pool), true); }
 
 MemPool PoolTable::AddName(StreamPool* pool, bool imported) {
-  const std::uintptr_t value =
-      kPoolHandleBase +
-      (static_cast<std::uintptr_t>(device_) << kPoolDeviceShift) +
-      ++handles_made_ * kPoolHandleBytes;
-  const MemPool handle{reinterpret_cast<void*>(value)};
+  const MemPool handle{kPoolHandles.At(device_, ++handles_made_)};
   handles_.emplace(handle.value, Name{pool, imported});
   return handle;
 }
@@ -114,7 +104,8 @@ bool PoolTable::MakeRoomIn(StreamPool* pool, std::uint64_t bytes,
   if (bytes > space_.total_bytes()) return false;
   const std::uint64_t needed = RoundToFrames(bytes);
   const bool over_limit = pool->room_bytes() < needed;
-  if (over_limit && needed - pool->room_bytes() > pool->IdleBytes(order)) {
+  if (over_limit &&
+      needed - pool->room_bytes() > pool->blocks().IdleBytes(order)) {
     return false;
   }
   if (space_.free_bytes() + IdleBytes(order) < needed) return false;
@@ -135,7 +126,7 @@ void PoolTable::ReleaseUntil(std::uint64_t free_bytes,
 
 std::uint64_t PoolTable::IdleBytes(const StreamOrder& order) const {
   std::uint64_t bytes = 0;
-  for (const auto& pool : pools_) bytes += pool->IdleBytes(order);
+  for (const auto& pool : pools_) bytes += pool->blocks().IdleBytes(order);
   return bytes;
 }
 
@@ -157,7 +148,8 @@ void PoolTable::Sweep(const StreamOrder& order) {
 
 std::uint64_t PoolTable::BlockBytes(DevicePtr ptr) const {
   for (const auto& pool : pools_) {
-    if (const std::uint64_t bytes = pool->BlockBytes(ptr)) return bytes;
+    if (const std::uint64_t bytes = pool->blocks().BlockBytes(ptr))
+      return bytes;
   }
   return 0;
 }
@@ -203,14 +195,14 @@ void PoolTable::MarkNow(const Mark& mark) {
 
 bool PoolTable::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
   return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
-    return pool->Covers(ptr, bytes);
+    return pool->blocks().Covers(ptr, bytes);
   });
 }
 
 bool PoolTable::AwaitsFree(DevicePtr ptr, std::uint64_t bytes,
                            const StreamOrder& order) const {
   return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
-    return pool->CoversFreed(ptr, bytes, order);
+    return pool->blocks().CoversFreed(ptr, bytes, order);
   });
 }
 
@@ -231,7 +223,7 @@ std::optional<MappedMemory::Place> PoolTable::Locate(DevicePtr ptr) const {
 std::optional<PoolTable::PoolRange> PoolTable::Resolve(
     DevicePtr ptr, std::uint64_t bytes) const {
   for (const auto& pool : pools_) {
-    const PoolChunk* chunk = pool->FindChunk(ptr, bytes);
+    const PoolChunk* chunk = pool->blocks().FindChunk(ptr, bytes);
     if (chunk != nullptr) return PoolRange{pool.get(), chunk};
   }
   return std::nullopt;
@@ -239,13 +231,13 @@ std::optional<PoolTable::PoolRange> PoolTable::Resolve(
 
 std::uint64_t PoolTable::live_count() const {
   std::uint64_t count = 0;
-  for (const auto& pool : pools_) count += pool->live_count();
+  for (const auto& pool : pools_) count += pool->blocks().live_count();
   return count;
 }
 
 std::uint64_t PoolTable::live_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& pool : pools_) bytes += pool->live_bytes();
+  for (const auto& pool : pools_) bytes += pool->blocks().live_bytes();
   return bytes;
 }
 

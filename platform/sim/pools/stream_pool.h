@@ -49,8 +49,7 @@ class StreamPool {
   std::uint64_t reserved_bytes() const { return blocks_.reserved_bytes(); }
   // Number of bytes by which the reservation may still grow.
   std::uint64_t room_bytes() const;
-  std::uint64_t live_count() const { return blocks_.live_count(); }
-  std::uint64_t live_bytes() const { return blocks_.live_bytes(); }
+  const PoolBlocks& blocks() const { return blocks_; }
 
   // Allocates `bytes` > 0 for later work of `stream`, which need not wait.
   // kSuccess or kMemoryAllocation.
@@ -75,10 +74,6 @@ class StreamPool {
   void OnSynchronize(const StreamOrder& order, WaitedFor waited);
   // Returns one idle chunk to the device, if there is any.
   bool ReleaseChunk(const StreamOrder& order);
-  // Bytes of all idle chunks.
-  std::uint64_t IdleBytes(const StreamOrder& order) const {
-    return blocks_.IdleBytes(order);
-  }
 
   // kSuccess or kInvalidValue.
   Status SetAttribute(PoolAttribute attribute, std::uint64_t value);
@@ -87,25 +82,6 @@ class StreamPool {
   // Applies to existing and later blocks. `device` is not the owner.
   void SetAccess(int device, Access access) { access_[device] = access; }
   Access AccessOf(int device) const;
-
-  // Bytes of the live block that starts at `ptr`, or 0.
-  std::uint64_t BlockBytes(DevicePtr ptr) const {
-    return blocks_.BlockBytes(ptr);
-  }
-  // True if one live block covers [ptr, ptr + bytes).
-  bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
-    return blocks_.Covers(ptr, bytes);
-  }
-  // True if a freed block covers the range and work before its free may still
-  // use it.
-  bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
-                   const StreamOrder& order) const {
-    return blocks_.CoversFreed(ptr, bytes, order);
-  }
-  // The chunk that contains all of [ptr, ptr + bytes), or null.
-  const PoolChunk* FindChunk(DevicePtr ptr, std::uint64_t bytes) const {
-    return blocks_.FindChunk(ptr, bytes);
-  }
 
  private:
   ReuseRule Rule(const Stream& stream, const StreamOrder& order) const;

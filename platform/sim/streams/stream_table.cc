@@ -3,20 +3,12 @@
 #include <atomic>
 
 #include "strata/platform/calls/call_record.h"
+#include "strata/platform/sim/memory/device_windows.h"
 
 namespace strata::sim {
 namespace {
 
-// Handles look like pointers but address nothing. Each device has 2^32 of them,
-// 64 apart, above its base.
-constexpr std::uintptr_t kStreamHandleBase = std::uintptr_t{0x57} << 48;
-constexpr std::uintptr_t kStreamHandleBytes = 64;
-
-void* MakeHandle(int device, std::uintptr_t number) {
-  return reinterpret_cast<void*>(kStreamHandleBase +
-                                 (static_cast<std::uintptr_t>(device) << 38) +
-                                 number * kStreamHandleBytes);
-}
+constexpr HandleSpace kStreamHandles(0x57);
 
 }  // namespace
 
@@ -28,7 +20,7 @@ std::uint64_t NewStreamUid() {
 Stream StreamTable::Create() {
   Stream stream;
   if (recycled_.empty()) {
-    stream.handle = MakeHandle(device_, handles_made_++);
+    stream.handle = kStreamHandles.At(device_, handles_made_++);
   } else {
     stream.handle = recycled_.back();
     recycled_.pop_back();

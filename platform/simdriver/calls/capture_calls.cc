@@ -11,12 +11,6 @@
 namespace strata::simdriver {
 namespace {
 
-CUresult Begin(NullStream null, CUstream handle, CUstreamCaptureMode mode) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    return device.StreamBeginCapture(stream, static_cast<CaptureMode>(mode));
-  });
-}
-
 // The results of the capture-info calls, of which all but the first may be
 // null.
 struct InfoResults {
@@ -65,20 +59,97 @@ void PutInfo(const Stream& stream, const CaptureInfo& info,
   if (results.count != nullptr) *results.count = arrays.nodes.size();
 }
 
-CUresult GetInfo(NullStream null, CUstream handle, const InfoResults& results) {
+}  // namespace
+
+CUresult StreamBeginGlobalCapture(NullStream null, CUstream handle) {
+  return StreamBeginCapture(null, handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult StreamBeginCapture(NullStream null, CUstream handle,
+                            CUstreamCaptureMode mode) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    if (results.status == nullptr) return Status::kInvalidValue;
-    CaptureInfo info;
-    const Status status = device.StreamCaptureInfo(stream, &info);
-    if (status == Status::kSuccess) PutInfo(stream, info, results);
+    return device.StreamBeginCapture(stream, static_cast<CaptureMode>(mode));
+  });
+}
+
+CUresult StreamBeginCaptureToGraph(NullStream null, CUstream handle,
+                                   CUgraph graph, const CUgraphNode* nodes,
+                                   const CUgraphEdgeData* edges,
+                                   std::size_t count,
+                                   CUstreamCaptureMode mode) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (nodes == nullptr && count != 0) return Status::kInvalidValue;
+    if (!AreDefault(edges, count)) return Status::kNotSupported;
+    return device.StreamBeginCaptureToGraph(
+        stream, {graph}, ToStrata(nodes, count).data(), count,
+        static_cast<CaptureMode>(mode));
+  });
+}
+
+CUresult StreamEndCapture(NullStream null, CUstream handle, CUgraph* graph) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (graph == nullptr) return Status::kInvalidValue;
+    Graph made;
+    const Status status = device.StreamEndCapture(stream, &made);
+    // A capture that failed has no graph.
+    *graph = static_cast<CUgraph>(made.value);
     return status;
   });
 }
 
-CUresult UpdateDependencies(NullStream null, CUstream handle,
-                            const CUgraphNode* nodes,
-                            const CUgraphEdgeData* edges, std::size_t count,
-                            unsigned flags) {
+CUresult StreamIsCapturing(NullStream null, CUstream handle,
+                           CUstreamCaptureStatus* status) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (status == nullptr) return Status::kInvalidValue;
+    CaptureStatus found = CaptureStatus::kNone;
+    const Status result = device.StreamIsCapturing(stream, &found);
+    if (result == Status::kSuccess) {
+      *status = static_cast<CUstreamCaptureStatus>(found);
+    }
+    return result;
+  });
+}
+
+CUresult StreamGetCaptureId(NullStream null, CUstream handle,
+                            CUstreamCaptureStatus* status, cuuint64_t* id) {
+  return StreamGetCaptureEdges(null, handle, status, id, nullptr, nullptr,
+                               nullptr, nullptr);
+}
+
+CUresult StreamGetCaptureNodes(NullStream null, CUstream handle,
+                               CUstreamCaptureStatus* status, cuuint64_t* id,
+                               CUgraph* graph, const CUgraphNode** nodes,
+                               std::size_t* count) {
+  return StreamGetCaptureEdges(null, handle, status, id, graph, nodes, nullptr,
+                               count);
+}
+
+CUresult StreamGetCaptureEdges(NullStream null, CUstream handle,
+                               CUstreamCaptureStatus* status, cuuint64_t* id,
+                               CUgraph* graph, const CUgraphNode** nodes,
+                               const CUgraphEdgeData** edges,
+                               std::size_t* count) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (status == nullptr) return Status::kInvalidValue;
+    CaptureInfo info;
+    const Status result = device.StreamCaptureInfo(stream, &info);
+    if (result == Status::kSuccess) {
+      PutInfo(stream, info, {status, id, graph, nodes, edges, count});
+    }
+    return result;
+  });
+}
+
+CUresult StreamUpdateCaptureDependencies(NullStream null, CUstream handle,
+                                         CUgraphNode* nodes, std::size_t count,
+                                         unsigned flags) {
+  return StreamUpdateCaptureEdges(null, handle, nodes, nullptr, count, flags);
+}
+
+CUresult StreamUpdateCaptureEdges(NullStream null, CUstream handle,
+                                  CUgraphNode* nodes,
+                                  const CUgraphEdgeData* edges,
+                                  std::size_t count, unsigned flags) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES ||
         (nodes == nullptr && count != 0)) {
@@ -90,105 +161,6 @@ CUresult UpdateDependencies(NullStream null, CUstream handle,
         flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
   });
 }
-
-}  // namespace
-
-STRATA_SIM_STREAM_FUNCTION(StreamBeginGlobalCapture, (CUstream handle), {
-  return Begin(null, handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
-})
-
-STRATA_SIM_STREAM_FUNCTION(StreamBeginCapture,
-                           (CUstream handle, CUstreamCaptureMode mode),
-                           { return Begin(null, handle, mode); })
-
-STRATA_SIM_STREAM_FUNCTION(
-    StreamBeginCaptureToGraph,
-    (CUstream handle, CUgraph graph, const CUgraphNode* nodes,
-     const CUgraphEdgeData* edges, std::size_t count, CUstreamCaptureMode mode),
-    {
-      return OnStream(null, handle,
-                      [&](SimDevice& device, const Stream& stream) {
-                        if (nodes == nullptr && count != 0)
-                          return Status::kInvalidValue;
-                        if (!AreDefault(edges, count))
-                          return Status::kNotSupported;
-                        return device.StreamBeginCaptureToGraph(
-                            stream, {graph}, ToStrata(nodes, count).data(),
-                            count, static_cast<CaptureMode>(mode));
-                      });
-    })
-
-STRATA_SIM_STREAM_FUNCTION(StreamEndCapture, (CUstream handle, CUgraph* graph),
-                           {
-                             return OnStream(
-                                 null, handle,
-                                 [&](SimDevice& device, const Stream& stream) {
-                                   if (graph == nullptr)
-                                     return Status::kInvalidValue;
-                                   Graph made;
-                                   const Status status =
-                                       device.StreamEndCapture(stream, &made);
-                                   // A capture that failed has no graph.
-                                   *graph = static_cast<CUgraph>(made.value);
-                                   return status;
-                                 });
-                           })
-
-STRATA_SIM_STREAM_FUNCTION(
-    StreamIsCapturing, (CUstream handle, CUstreamCaptureStatus* status), {
-      return OnStream(
-          null, handle, [&](SimDevice& device, const Stream& stream) {
-            if (status == nullptr) return Status::kInvalidValue;
-            CaptureStatus found = CaptureStatus::kNone;
-            const Status result = device.StreamIsCapturing(stream, &found);
-            if (result == Status::kSuccess) {
-              *status = static_cast<CUstreamCaptureStatus>(found);
-            }
-            return result;
-          });
-    })
-
-STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureId,
-                           (CUstream handle, CUstreamCaptureStatus* status,
-                            cuuint64_t* id),
-                           {
-                             InfoResults results;
-                             results.status = status;
-                             results.id = id;
-                             return GetInfo(null, handle, results);
-                           })
-
-STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureNodes,
-                           (CUstream handle, CUstreamCaptureStatus* status,
-                            cuuint64_t* id, CUgraph* graph,
-                            const CUgraphNode** nodes, std::size_t* count),
-                           {
-                             return GetInfo(null, handle,
-                                            InfoResults{status, id, graph,
-                                                        nodes, nullptr, count});
-                           })
-
-STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureEdges,
-                           (CUstream handle, CUstreamCaptureStatus* status,
-                            cuuint64_t* id, CUgraph* graph,
-                            const CUgraphNode** nodes,
-                            const CUgraphEdgeData** edges, std::size_t* count),
-                           {
-                             return GetInfo(null, handle,
-                                            InfoResults{status, id, graph,
-                                                        nodes, edges, count});
-                           })
-
-STRATA_SIM_STREAM_FUNCTION(
-    StreamUpdateCaptureDependencies,
-    (CUstream handle, CUgraphNode* nodes, std::size_t count, unsigned flags),
-    { return UpdateDependencies(null, handle, nodes, nullptr, count, flags); })
-
-STRATA_SIM_STREAM_FUNCTION(
-    StreamUpdateCaptureEdges,
-    (CUstream handle, CUgraphNode* nodes, const CUgraphEdgeData* edges,
-     std::size_t count, unsigned flags),
-    { return UpdateDependencies(null, handle, nodes, edges, count, flags); })
 
 CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   const CUresult result = Ready();

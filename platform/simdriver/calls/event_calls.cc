@@ -15,13 +15,6 @@ CUresult OnEvent(CUevent event, Body body) {
   });
 }
 
-CUresult Record(NullStream null, CUevent event, CUstream handle,
-                unsigned flags) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    return device.EventRecord({event}, stream, flags);
-  });
-}
-
 }  // namespace
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
@@ -68,12 +61,15 @@ CUresult EventElapsedTime2(float* ms, CUevent start, CUevent end) {
 }
 #endif
 
-STRATA_SIM_STREAM_FUNCTION(EventRecord, (CUevent event, CUstream stream), {
-  return Record(null, event, stream, CU_EVENT_RECORD_DEFAULT);
-})
+CUresult EventRecord(NullStream null, CUevent event, CUstream stream) {
+  return EventRecordWithFlags(null, event, stream, CU_EVENT_RECORD_DEFAULT);
+}
 
-STRATA_SIM_STREAM_FUNCTION(EventRecordWithFlags,
-                           (CUevent event, CUstream stream, unsigned flags),
-                           { return Record(null, event, stream, flags); })
+CUresult EventRecordWithFlags(NullStream null, CUevent event, CUstream handle,
+                              unsigned flags) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.EventRecord({event}, stream, flags);
+  });
+}
 
 }  // namespace strata::simdriver

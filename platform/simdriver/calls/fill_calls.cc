@@ -41,14 +41,6 @@ void Write(void* argument, void* const* ranges) {
   }
 }
 
-CUresult Fill(NullStream null, DevicePtr ptr, unsigned char value,
-              std::size_t bytes, CUstream handle) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    if (bytes == 0) return Status::kSuccess;
-    return device.MemsetAsync(ptr, value, bytes, stream);
-  });
-}
-
 // Fills elements of two or four bytes.
 CUresult FillElements(NullStream null, DevicePtr ptr, const Pattern& pattern,
                       CUstream handle) {
@@ -72,37 +64,37 @@ CUresult FillElements(NullStream null, DevicePtr ptr, const Pattern& pattern,
 
 }  // namespace
 
-STRATA_SIM_STREAM_FUNCTION(MemsetD8,
-                           (CUdeviceptr ptr, unsigned char value,
-                            std::size_t count),
-                           { return Fill(null, ptr, value, count, nullptr); })
+CUresult MemsetD8(NullStream null, CUdeviceptr ptr, unsigned char value,
+                  std::size_t count) {
+  return MemsetD8Async(null, ptr, value, count, nullptr);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemsetD8Async,
-                           (CUdeviceptr ptr, unsigned char value,
-                            std::size_t count, CUstream stream),
-                           { return Fill(null, ptr, value, count, stream); })
+CUresult MemsetD8Async(NullStream null, CUdeviceptr ptr, unsigned char value,
+                       std::size_t count, CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (count == 0) return Status::kSuccess;
+    return device.MemsetAsync(ptr, value, count, stream);
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemsetD16, (CUdeviceptr ptr, unsigned short value, std::size_t count), {
-      return FillElements(null, ptr, Pattern{value, 2, count}, nullptr);
-    })
+CUresult MemsetD16(NullStream null, CUdeviceptr ptr, unsigned short value,
+                   std::size_t count) {
+  return FillElements(null, ptr, Pattern{value, 2, count}, nullptr);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemsetD16Async,
-    (CUdeviceptr ptr, unsigned short value, std::size_t count, CUstream stream),
-    {
-      return FillElements(null, ptr, Pattern{value, 2, count}, stream);
-    })
+CUresult MemsetD16Async(NullStream null, CUdeviceptr ptr, unsigned short value,
+                        std::size_t count, CUstream stream) {
+  return FillElements(null, ptr, Pattern{value, 2, count}, stream);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemsetD32, (CUdeviceptr ptr, unsigned value, std::size_t count), {
-      return FillElements(null, ptr, Pattern{value, 4, count}, nullptr);
-    })
+CUresult MemsetD32(NullStream null, CUdeviceptr ptr, unsigned value,
+                   std::size_t count) {
+  return FillElements(null, ptr, Pattern{value, 4, count}, nullptr);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemsetD32Async,
-    (CUdeviceptr ptr, unsigned value, std::size_t count, CUstream stream), {
-      return FillElements(null, ptr, Pattern{value, 4, count}, stream);
-    })
+CUresult MemsetD32Async(NullStream null, CUdeviceptr ptr, unsigned value,
+                        std::size_t count, CUstream stream) {
+  return FillElements(null, ptr, Pattern{value, 4, count}, stream);
+}
 
 }  // namespace strata::simdriver

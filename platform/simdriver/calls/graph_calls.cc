@@ -9,19 +9,6 @@
 namespace strata::simdriver {
 namespace {
 
-CUresult Instantiate(CUgraphExec* exec, CUgraph graph, std::uint64_t flags) {
-  return OnCurrentDevice([&](SimDevice& device) {
-    if (exec == nullptr || flags > ~0u) return Status::kInvalidValue;
-    GraphExec made;
-    const Status status =
-        device.GraphInstantiate(&made, {graph}, static_cast<unsigned>(flags));
-    if (status == Status::kSuccess) {
-      *exec = static_cast<CUgraphExec>(made.value);
-    }
-    return status;
-  });
-}
-
 // If `nodes` is null, writes the number of nodes in `found` to `*count`.
 // Otherwise writes `*count` entries: the nodes, and null behind the last one.
 void PutNodes(const std::vector<GraphNode>& found, CUgraphNode* nodes,
@@ -46,22 +33,6 @@ CUresult Nodes(CUgraph graph, bool roots_only, CUgraphNode* nodes,
     const Status status = device.GraphNodes({graph}, roots_only, &found);
     if (status == Status::kSuccess) PutNodes(found, nodes, count);
     return status;
-  });
-}
-
-// Writes the predecessors of `node` as PutNodes does.
-CUresult Predecessors(CUgraphNode node, CUgraphNode* nodes,
-                      CUgraphEdgeData* edges, std::size_t* count) {
-  return OnAnyDevice([&](SimDevice& device) {
-    if (count == nullptr || (nodes == nullptr && edges != nullptr)) {
-      return Status::kInvalidValue;
-    }
-    std::vector<GraphNode> found;
-    const Status status = device.GraphNodePredecessors({node}, &found);
-    if (status != Status::kSuccess) return status;
-    if (edges != nullptr) std::fill_n(edges, *count, CUgraphEdgeData{});
-    PutNodes(found, nodes, count);
-    return Status::kSuccess;
   });
 }
 
@@ -93,12 +64,22 @@ CUresult GraphGetRootNodes(CUgraph graph, CUgraphNode* nodes,
 
 CUresult GraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes,
                                   std::size_t* count) {
-  return Predecessors(node, nodes, nullptr, count);
+  return GraphNodeGetEdges(node, nodes, nullptr, count);
 }
 
 CUresult GraphNodeGetEdges(CUgraphNode node, CUgraphNode* nodes,
                            CUgraphEdgeData* edges, std::size_t* count) {
-  return Predecessors(node, nodes, edges, count);
+  return OnAnyDevice([&](SimDevice& device) {
+    if (count == nullptr || (nodes == nullptr && edges != nullptr)) {
+      return Status::kInvalidValue;
+    }
+    std::vector<GraphNode> found;
+    const Status status = device.GraphNodePredecessors({node}, &found);
+    if (status != Status::kSuccess) return status;
+    if (edges != nullptr) std::fill_n(edges, *count, CUgraphEdgeData{});
+    PutNodes(found, nodes, count);
+    return Status::kSuccess;
+  });
 }
 
 CUresult GraphInstantiateLogged(CUgraphExec* exec, CUgraph graph,
@@ -106,7 +87,7 @@ CUresult GraphInstantiateLogged(CUgraphExec* exec, CUgraph graph,
                                 std::size_t log_bytes) {
   if (error_node != nullptr) *error_node = nullptr;
   if (log != nullptr && log_bytes != 0) *log = '\0';
-  return Instantiate(exec, graph, 0);
+  return GraphInstantiateWithFlags(exec, graph, 0);
 }
 
 CUresult GraphInstantiateLogged2(CUgraphExec* exec, CUgraph graph,
@@ -117,25 +98,31 @@ CUresult GraphInstantiateLogged2(CUgraphExec* exec, CUgraph graph,
 
 CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
                                    unsigned long long flags) {  // NOLINT
-  return Instantiate(exec, graph, flags);
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (exec == nullptr || flags > ~0u) return Status::kInvalidValue;
+    GraphExec made;
+    const Status status =
+        device.GraphInstantiate(&made, {graph}, static_cast<unsigned>(flags));
+    if (status == Status::kSuccess) {
+      *exec = static_cast<CUgraphExec>(made.value);
+    }
+    return status;
+  });
 }
 
-STRATA_SIM_STREAM_FUNCTION(
-    GraphInstantiateWithParams,
-    (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
-    {
-      static_cast<void>(null);  // an upload has nothing to do
-      if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      const std::uint64_t flags =
-          params->flags &
-          ~static_cast<std::uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
-      const CUresult result = Instantiate(exec, graph, flags);
-      params->hErrNode_out = nullptr;
-      params->result_out = result == CUDA_SUCCESS
-                               ? CUDA_GRAPH_INSTANTIATE_SUCCESS
-                               : CUDA_GRAPH_INSTANTIATE_ERROR;
-      return result;
-    })
+CUresult GraphInstantiateWithParams(NullStream, CUgraphExec* exec,
+                                    CUgraph graph,
+                                    CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t flags =
+      params->flags &
+      ~static_cast<std::uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+  const CUresult result = GraphInstantiateWithFlags(exec, graph, flags);
+  params->hErrNode_out = nullptr;
+  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+                                              : CUDA_GRAPH_INSTANTIATE_ERROR;
+  return result;
+}
 
 CUresult GraphExecDestroy(CUgraphExec exec) {
   return OnAnyDevice(
@@ -154,18 +141,18 @@ CUresult GraphExecUpdate(CUgraphExec exec, CUgraph graph,
   });
 }
 
-STRATA_SIM_STREAM_FUNCTION(GraphLaunch, (CUgraphExec exec, CUstream handle), {
+CUresult GraphLaunch(NullStream null, CUgraphExec exec, CUstream handle) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
     return device.GraphLaunch({exec}, stream);
   });
-})
+}
 
 // Does nothing, because a launch on the simulated device needs no upload.
-STRATA_SIM_STREAM_FUNCTION(GraphUpload, (CUgraphExec exec, CUstream handle), {
+CUresult GraphUpload(NullStream null, CUgraphExec exec, CUstream handle) {
   return OnStream(null, handle, [&](SimDevice&, const Stream&) {
     return exec != nullptr ? Status::kSuccess : Status::kInvalidValue;
   });
-})
+}
 
 CUresult DeviceGraphMemTrim(CUdevice ordinal) {
   const CUresult result = CheckOrdinal(ordinal);

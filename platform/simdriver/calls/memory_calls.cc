@@ -21,25 +21,6 @@ Status Submit(SimDevice& device, const Stream& stream, DevicePtr target,
   return status;
 }
 
-CUresult CopyAsync(NullStream null, DevicePtr target, DevicePtr source,
-                   std::size_t bytes, CUstream handle) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    if (bytes == 0) return Status::kSuccess;
-    return Submit(device, stream, target, source, bytes);
-  });
-}
-
-// Copies in the null stream. The copy is complete when the call returns.
-CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
-              std::size_t bytes) {
-  return OnStream(null, nullptr, [&](SimDevice& device, const Stream& stream) {
-    if (bytes == 0) return Status::kSuccess;
-    const Status status = Submit(device, stream, target, source, bytes);
-    return status == Status::kSuccess ? device.StreamSynchronize(stream)
-                                      : status;
-  });
-}
-
 // A hint without effect: memory of the simulated device does not move.
 CUresult Prefetch(NullStream null, DevicePtr ptr, std::size_t bytes,
                   CUstream handle) {
@@ -151,77 +132,75 @@ CUresult MemHostGetDevicePointer(CUdeviceptr* result, void* ptr,
   });
 }
 
-STRATA_SIM_STREAM_FUNCTION(Memcpy,
-                           (CUdeviceptr target, CUdeviceptr source,
-                            std::size_t bytes),
-                           { return Copy(null, target, source, bytes); })
+CUresult Memcpy(NullStream null, CUdeviceptr target, CUdeviceptr source,
+                std::size_t bytes) {
+  // The copy is complete when the call returns.
+  return OnStream(null, nullptr, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    const Status status = Submit(device, stream, target, source, bytes);
+    return status == Status::kSuccess ? device.StreamSynchronize(stream)
+                                      : status;
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyHtoD,
-                           (CUdeviceptr target, const void* source,
-                            std::size_t bytes),
-                           { return Copy(null, target, ToPtr(source), bytes); })
+CUresult MemcpyHtoD(NullStream null, CUdeviceptr target, const void* source,
+                    std::size_t bytes) {
+  return Memcpy(null, target, ToPtr(source), bytes);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyDtoH,
-                           (void* target, CUdeviceptr source,
-                            std::size_t bytes),
-                           { return Copy(null, ToPtr(target), source, bytes); })
+CUresult MemcpyDtoH(NullStream null, void* target, CUdeviceptr source,
+                    std::size_t bytes) {
+  return Memcpy(null, ToPtr(target), source, bytes);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyDtoD,
-                           (CUdeviceptr target, CUdeviceptr source,
-                            std::size_t bytes),
-                           { return Copy(null, target, source, bytes); })
+CUresult MemcpyDtoD(NullStream null, CUdeviceptr target, CUdeviceptr source,
+                    std::size_t bytes) {
+  return Memcpy(null, target, source, bytes);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyAsync,
-                           (CUdeviceptr target, CUdeviceptr source,
-                            std::size_t bytes, CUstream stream),
-                           {
-                             return CopyAsync(null, target, source, bytes,
-                                              stream);
-                           })
+CUresult MemcpyAsync(NullStream null, CUdeviceptr target, CUdeviceptr source,
+                     std::size_t bytes, CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    return Submit(device, stream, target, source, bytes);
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyHtoDAsync,
-                           (CUdeviceptr target, const void* source,
-                            std::size_t bytes, CUstream stream),
-                           {
-                             return CopyAsync(null, target, ToPtr(source),
-                                              bytes, stream);
-                           })
+CUresult MemcpyHtoDAsync(NullStream null, CUdeviceptr target,
+                         const void* source, std::size_t bytes,
+                         CUstream stream) {
+  return MemcpyAsync(null, target, ToPtr(source), bytes, stream);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemcpyDtoHAsync,
-    (void* target, CUdeviceptr source, std::size_t bytes, CUstream stream),
-    { return CopyAsync(null, ToPtr(target), source, bytes, stream); })
+CUresult MemcpyDtoHAsync(NullStream null, void* target, CUdeviceptr source,
+                         std::size_t bytes, CUstream stream) {
+  return MemcpyAsync(null, ToPtr(target), source, bytes, stream);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemcpyDtoDAsync,
-                           (CUdeviceptr target, CUdeviceptr source,
-                            std::size_t bytes, CUstream stream),
-                           {
-                             return CopyAsync(null, target, source, bytes,
-                                              stream);
-                           })
+CUresult MemcpyDtoDAsync(NullStream null, CUdeviceptr target,
+                         CUdeviceptr source, std::size_t bytes,
+                         CUstream stream) {
+  return MemcpyAsync(null, target, source, bytes, stream);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemPrefetchAsync,
-    (CUdeviceptr ptr, std::size_t bytes, CUdevice device, CUstream stream), {
-      if (Ready() == CUDA_SUCCESS && device != CU_DEVICE_CPU &&
-          !IsOrdinal(device)) {
-        return CUDA_ERROR_INVALID_DEVICE;
-      }
-      return Prefetch(null, ptr, bytes, stream);
-    })
+CUresult MemPrefetchAsync(NullStream null, CUdeviceptr ptr, std::size_t bytes,
+                          CUdevice device, CUstream stream) {
+  if (Ready() == CUDA_SUCCESS && device != CU_DEVICE_CPU &&
+      !IsOrdinal(device)) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  return Prefetch(null, ptr, bytes, stream);
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemPrefetchToLocation,
-                           (CUdeviceptr ptr, std::size_t bytes,
-                            CUmemLocation location, unsigned flags,
-                            CUstream stream),
-                           {
-                             if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-                             if (Ready() == CUDA_SUCCESS &&
-                                 location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                                 !IsOrdinal(location.id)) {
-                               return CUDA_ERROR_INVALID_DEVICE;
-                             }
-                             return Prefetch(null, ptr, bytes, stream);
-                           })
+CUresult MemPrefetchToLocation(NullStream null, CUdeviceptr ptr,
+                               std::size_t bytes, CUmemLocation location,
+                               unsigned flags, CUstream stream) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (Ready() == CUDA_SUCCESS && location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+      !IsOrdinal(location.id)) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  return Prefetch(null, ptr, bytes, stream);
+}
 
 }  // namespace strata::simdriver

@@ -262,39 +262,33 @@ CUresult FuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
   });
 }
 
-STRATA_SIM_STREAM_FUNCTION(
-    LaunchKernel,
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-     unsigned block_x, unsigned block_y, unsigned block_z, unsigned,
-     CUstream stream, void** parameters, void**),
-    {
-      const LaunchShape shape{{grid_x, grid_y, grid_z},
-                              {block_x, block_y, block_z}};
-      return Launch(null, function, shape, stream, parameters);
-    })
+CUresult LaunchKernel(NullStream null, CUfunction function, unsigned grid_x,
+                      unsigned grid_y, unsigned grid_z, unsigned block_x,
+                      unsigned block_y, unsigned block_z, unsigned,
+                      CUstream stream, void** parameters, void**) {
+  const LaunchShape shape{{grid_x, grid_y, grid_z},
+                          {block_x, block_y, block_z}};
+  return Launch(null, function, shape, stream, parameters);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    LaunchCooperativeKernel,
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-     unsigned block_x, unsigned block_y, unsigned block_z, unsigned,
-     CUstream stream, void** parameters),
-    {
-      const LaunchShape shape{{grid_x, grid_y, grid_z},
-                              {block_x, block_y, block_z}};
-      return Launch(null, function, shape, stream, parameters);
-    })
+CUresult LaunchCooperativeKernel(NullStream null, CUfunction function,
+                                 unsigned grid_x, unsigned grid_y,
+                                 unsigned grid_z, unsigned block_x,
+                                 unsigned block_y, unsigned block_z,
+                                 unsigned shared_bytes, CUstream stream,
+                                 void** parameters) {
+  return LaunchKernel(null, function, grid_x, grid_y, grid_z, block_x, block_y,
+                      block_z, shared_bytes, stream, parameters, nullptr);
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    LaunchKernelEx,
-    (const CUlaunchConfig* config, CUfunction function, void** parameters,
-     void**),
-    {
-      if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      const LaunchShape shape{
-          {config->gridDimX, config->gridDimY, config->gridDimZ},
-          {config->blockDimX, config->blockDimY, config->blockDimZ}};
-      return Launch(null, function, shape, config->hStream, parameters);
-    })
+CUresult LaunchKernelEx(NullStream null, const CUlaunchConfig* config,
+                        CUfunction function, void** parameters, void**) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const LaunchShape shape{
+      {config->gridDimX, config->gridDimY, config->gridDimZ},
+      {config->blockDimX, config->blockDimY, config->blockDimZ}};
+  return Launch(null, function, shape, config->hStream, parameters);
+}
 
 CUresult OccupancyMaxActiveBlocks(int* blocks, CUfunction function, int threads,
                                   std::size_t) {

@@ -151,32 +151,29 @@ CUresult MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access,
   });
 }
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemAllocAsync, (CUdeviceptr * ptr, std::size_t bytes, CUstream handle), {
-      return OnStream(null, handle,
-                      [&](SimDevice& device, const Stream& stream) {
-                        MemPool pool;
-                        const Status status = FindCurrentPool(device, &pool);
-                        if (status != Status::kSuccess) return status;
-                        return Allocate(device, ptr, bytes, pool, stream);
-                      });
-    })
+CUresult MemAllocAsync(NullStream null, CUdeviceptr* ptr, std::size_t bytes,
+                       CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    MemPool pool;
+    const Status status = FindCurrentPool(device, &pool);
+    if (status != Status::kSuccess) return status;
+    return Allocate(device, ptr, bytes, pool, stream);
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    MemAllocFromPoolAsync,
-    (CUdeviceptr * ptr, std::size_t bytes, CUmemoryPool pool, CUstream handle),
-    {
-      return OnStream(
-          null, handle, [&](SimDevice& device, const Stream& stream) {
-            return Allocate(device, ptr, bytes, MemPool{pool}, stream);
-          });
-    })
+CUresult MemAllocFromPoolAsync(NullStream null, CUdeviceptr* ptr,
+                               std::size_t bytes, CUmemoryPool pool,
+                               CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return Allocate(device, ptr, bytes, MemPool{pool}, stream);
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(MemFreeAsync, (CUdeviceptr ptr, CUstream handle), {
+CUresult MemFreeAsync(NullStream null, CUdeviceptr ptr, CUstream handle) {
   return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
     return device.FreeAsync(ptr, stream);
   });
-})
+}
 
 CUresult MemPoolExport(void* out, CUmemoryPool pool,
                        CUmemAllocationHandleType type,

@@ -92,72 +92,62 @@ CUresult StreamDestroy(CUstream handle) {
                   });
 }
 
-STRATA_SIM_STREAM_FUNCTION(StreamGetId,
-                           (CUstream handle, unsigned long long* id), {
-                             return Describe(null, handle, id,
-                                             [&](const StreamRecord& record) {
-                                               *id = record.stream.uid;
-                                             });
-                           })
+CUresult StreamGetId(NullStream null, CUstream handle, unsigned long long* id) {
+  return Describe(null, handle, id,
+                  [&](const StreamRecord& record) { *id = record.stream.uid; });
+}
 
-STRATA_SIM_STREAM_FUNCTION(StreamGetFlags, (CUstream handle, unsigned* flags), {
+CUresult StreamGetFlags(NullStream null, CUstream handle, unsigned* flags) {
   return Describe(null, handle, flags,
                   [&](const StreamRecord& record) { *flags = record.flags; });
-})
+}
 
-STRATA_SIM_STREAM_FUNCTION(StreamGetPriority, (CUstream handle, int* priority),
-                           {
-                             return Describe(null, handle, priority,
-                                             [&](const StreamRecord& record) {
-                                               *priority = record.priority;
-                                             });
-                           })
+CUresult StreamGetPriority(NullStream null, CUstream handle, int* priority) {
+  return Describe(null, handle, priority, [&](const StreamRecord& record) {
+    *priority = record.priority;
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    StreamGetCtx, (CUstream handle, CUcontext* context), {
-      return Describe(null, handle, context, [&](const StreamRecord& record) {
-        *context = HandleOf(PrimaryContext(record.stream.device));
-      });
-    })
+CUresult StreamGetCtx(NullStream null, CUstream handle, CUcontext* context) {
+  return Describe(null, handle, context, [&](const StreamRecord& record) {
+    *context = HandleOf(PrimaryContext(record.stream.device));
+  });
+}
 
 #if CUDA_VERSION >= 12080
-STRATA_SIM_STREAM_FUNCTION(StreamGetDevice, (CUstream handle, CUdevice* device),
-                           {
-                             return Describe(null, handle, device,
-                                             [&](const StreamRecord& record) {
-                                               *device = record.stream.device;
-                                             });
-                           })
+CUresult StreamGetDevice(NullStream null, CUstream handle, CUdevice* device) {
+  return Describe(null, handle, device, [&](const StreamRecord& record) {
+    *device = record.stream.device;
+  });
+}
 #endif
 
-STRATA_SIM_STREAM_FUNCTION(StreamSynchronize, (CUstream handle), {
+CUresult StreamSynchronize(NullStream null, CUstream handle) {
   return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
     const Status status = device.StreamSynchronize(stream);
     Reads().AfterWait();
     return status;
   });
-})
+}
 
-STRATA_SIM_STREAM_FUNCTION(StreamQuery, (CUstream handle), {
+CUresult StreamQuery(NullStream null, CUstream handle) {
   return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
     return device.StreamQuery(stream);
   });
-})
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    StreamWaitEvent, (CUstream handle, CUevent event, unsigned flags), {
-      return OnStream(null, handle,
-                      [&](SimDevice& device, const Stream& stream) {
-                        return device.StreamWaitEvent(stream, {event}, flags);
-                      });
-    })
+CUresult StreamWaitEvent(NullStream null, CUstream handle, CUevent event,
+                         unsigned flags) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.StreamWaitEvent(stream, {event}, flags);
+  });
+}
 
-STRATA_SIM_STREAM_FUNCTION(
-    LaunchHostFunc, (CUstream handle, CUhostFn function, void* argument), {
-      return OnStream(
-          null, handle, [&](SimDevice& device, const Stream& stream) {
-            return device.LaunchHostFunc(stream, function, argument);
-          });
-    })
+CUresult LaunchHostFunc(NullStream null, CUstream handle, CUhostFn function,
+                        void* argument) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.LaunchHostFunc(stream, function, argument);
+  });
+}
 
 }  // namespace strata::simdriver

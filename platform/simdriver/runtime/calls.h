@@ -38,6 +38,16 @@ cudaError_t WithContext(Body body) {
   return Note(result == CUDA_SUCCESS ? ToError(body()) : ToError(result));
 }
 
+// Runs `body(CUdeviceptr*)` and writes the address that it made to `*ptr`.
+template <class Body>
+CUresult Make(void** ptr, Body body) {
+  if (ptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUdeviceptr made = 0;
+  const CUresult result = body(&made);
+  if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
+  return result;
+}
+
 inline CUdeviceptr ToPtr(const void* ptr) {
   return reinterpret_cast<CUdeviceptr>(ptr);
 }

@@ -70,107 +70,84 @@ cudaError_t OfKind(cudaMemcpyKind kind, Body body) {
 
 }  // namespace
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    Memcpy,
-    (void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind),
-    {
-      return OfKind(kind, [&] {
-        if (bytes == 0) return CUDA_SUCCESS;
-        return AndWait(StreamOf(null, nullptr), [&] {
-          return cuMemcpyAsync(ToPtr(target), ToPtr(source), bytes,
-                               StreamOf(null, nullptr));
-        });
-      });
-    })
+cudaError_t Memcpy(NullStream null, void* target, const void* source,
+                   std::size_t bytes, cudaMemcpyKind kind) {
+  return OfKind(kind, [&] {
+    if (bytes == 0) return CUDA_SUCCESS;
+    return AndWait(StreamOf(null, nullptr), [&] {
+      return cuMemcpyAsync(ToPtr(target), ToPtr(source), bytes,
+                           StreamOf(null, nullptr));
+    });
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(MemcpyAsync,
-                                   (void* target, const void* source,
-                                    std::size_t bytes, cudaMemcpyKind kind,
-                                    cudaStream_t stream),
-                                   {
-                                     return OfKind(kind, [&] {
-                                       return cuMemcpyAsync(
-                                           ToPtr(target), ToPtr(source), bytes,
-                                           StreamOf(null, stream));
-                                     });
-                                   })
+cudaError_t MemcpyAsync(NullStream null, void* target, const void* source,
+                        std::size_t bytes, cudaMemcpyKind kind,
+                        cudaStream_t stream) {
+  return OfKind(kind, [&] {
+    return cuMemcpyAsync(ToPtr(target), ToPtr(source), bytes,
+                         StreamOf(null, stream));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    Memcpy2D,
-    (void* target, std::size_t target_pitch, const void* source,
-     std::size_t source_pitch, std::size_t width, std::size_t height,
-     cudaMemcpyKind kind),
-    {
-      return OfKind(kind, [&] {
-        return AndWait(StreamOf(null, nullptr), [&] {
-          return CopyRows(ToPtr(target), target_pitch, ToPtr(source),
-                          source_pitch, {width, height},
-                          StreamOf(null, nullptr));
-        });
-      });
-    })
+cudaError_t Memcpy2D(NullStream null, void* target, std::size_t target_pitch,
+                     const void* source, std::size_t source_pitch,
+                     std::size_t width, std::size_t height,
+                     cudaMemcpyKind kind) {
+  return OfKind(kind, [&] {
+    return AndWait(StreamOf(null, nullptr), [&] {
+      return CopyRows(ToPtr(target), target_pitch, ToPtr(source), source_pitch,
+                      {width, height}, StreamOf(null, nullptr));
+    });
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    Memcpy2DAsync,
-    (void* target, std::size_t target_pitch, const void* source,
-     std::size_t source_pitch, std::size_t width, std::size_t height,
-     cudaMemcpyKind kind, cudaStream_t stream),
-    {
-      return OfKind(kind, [&] {
-        return CopyRows(ToPtr(target), target_pitch, ToPtr(source),
-                        source_pitch, {width, height}, StreamOf(null, stream));
-      });
-    })
+cudaError_t Memcpy2DAsync(NullStream null, void* target,
+                          std::size_t target_pitch, const void* source,
+                          std::size_t source_pitch, std::size_t width,
+                          std::size_t height, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
+  return OfKind(kind, [&] {
+    return CopyRows(ToPtr(target), target_pitch, ToPtr(source), source_pitch,
+                    {width, height}, StreamOf(null, stream));
+  });
+}
 
 cudaError_t MemcpyPeer(void* target, int, const void* source, int,
                        std::size_t bytes) {
-  return Memcpy(target, source, bytes, cudaMemcpyDefault);
+  return Memcpy(NullStream::kLegacy, target, source, bytes, cudaMemcpyDefault);
 }
 
 cudaError_t MemcpyPeerAsync(void* target, int, const void* source, int,
                             std::size_t bytes, cudaStream_t stream) {
-  return MemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream);
+  return MemcpyAsync(NullStream::kLegacy, target, source, bytes,
+                     cudaMemcpyDefault, stream);
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(Memset,
-                                   (void* ptr, int value, std::size_t bytes), {
-                                     return WithContext([&] {
-                                       return FillRows(ToPtr(ptr), bytes, value,
-                                                       {bytes, 1},
-                                                       StreamOf(null, nullptr));
-                                     });
-                                   })
+cudaError_t Memset(NullStream null, void* ptr, int value, std::size_t bytes) {
+  return MemsetAsync(null, ptr, value, bytes, nullptr);
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemsetAsync, (void* ptr, int value, std::size_t bytes, cudaStream_t stream),
-    {
-      return WithContext([&] {
-        return FillRows(ToPtr(ptr), bytes, value, {bytes, 1},
-                        StreamOf(null, stream));
-      });
-    })
+cudaError_t MemsetAsync(NullStream null, void* ptr, int value,
+                        std::size_t bytes, cudaStream_t stream) {
+  return WithContext([&] {
+    return FillRows(ToPtr(ptr), bytes, value, {bytes, 1},
+                    StreamOf(null, stream));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(Memset2D,
-                                   (void* ptr, std::size_t pitch, int value,
-                                    std::size_t width, std::size_t height),
-                                   {
-                                     return WithContext([&] {
-                                       return FillRows(ToPtr(ptr), pitch, value,
-                                                       {width, height},
-                                                       StreamOf(null, nullptr));
-                                     });
-                                   })
+cudaError_t Memset2D(NullStream null, void* ptr, std::size_t pitch, int value,
+                     std::size_t width, std::size_t height) {
+  return Memset2DAsync(null, ptr, pitch, value, width, height, nullptr);
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(Memset2DAsync,
-                                   (void* ptr, std::size_t pitch, int value,
-                                    std::size_t width, std::size_t height,
-                                    cudaStream_t stream),
-                                   {
-                                     return WithContext([&] {
-                                       return FillRows(ToPtr(ptr), pitch, value,
-                                                       {width, height},
-                                                       StreamOf(null, stream));
-                                     });
-                                   })
+cudaError_t Memset2DAsync(NullStream null, void* ptr, std::size_t pitch,
+                          int value, std::size_t width, std::size_t height,
+                          cudaStream_t stream) {
+  return WithContext([&] {
+    return FillRows(ToPtr(ptr), pitch, value, {width, height},
+                    StreamOf(null, stream));
+  });
+}
 
 }  // namespace strata::simdriver::runtime

@@ -13,21 +13,23 @@
 #include <cuda_runtime_api.h>
 
 #include "strata/platform/simdriver/runtime/registration.h"
+#include "strata/platform/simdriver/stream_functions.h"
 
 namespace strata::simdriver::runtime {
 
 #define STRATA_SIM_RUNTIME_EXPORT __attribute__((visibility("default")))
 #define STRATA_SIM_RUNTIME_ENTRY(exported, function) \
   decltype(::exported) function __asm__(#exported) STRATA_SIM_RUNTIME_EXPORT;
-#define STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, function)       \
-  STRATA_SIM_RUNTIME_ENTRY(exported, function)                            \
-  decltype(::exported) function##PerThread __asm__(#exported "_" #suffix) \
+#define STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, count, function) \
+  WithNull<decltype(::exported)> function;                                 \
+  STRATA_SIM_RUNTIME_ENTRY(exported, function##Legacy)                     \
+  decltype(::exported) function##PerThread __asm__(#exported "_" #suffix)  \
       STRATA_SIM_RUNTIME_EXPORT;
 #define STRATA_SIM_RUNTIME_FORWARD(exported, count, with, driver) \
   STRATA_SIM_RUNTIME_ENTRY(exported, exported##Forward)
 #define STRATA_SIM_RUNTIME_STREAM_FORWARD(exported, suffix, count, with, \
                                           driver)                        \
-  STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, exported##Forward)
+  STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, count, exported##Forward)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "strata/platform/simdriver/runtime/runtime_entries.def"
@@ -37,26 +39,11 @@ namespace strata::simdriver::runtime {
 #undef STRATA_SIM_RUNTIME_STREAM_ENTRY
 #undef STRATA_SIM_RUNTIME_ENTRY
 
-// Which stream the null handle means: the legacy one, or the calling thread's.
-enum class NullStream { kLegacy, kPerThread };
-
 inline cudaStream_t StreamOf(NullStream null, cudaStream_t stream) {
   return stream == nullptr && null == NullStream::kPerThread
              ? cudaStreamPerThread
              : stream;
 }
-
-// Defines `function`, and its variant for programs in which the null stream is
-// the thread's own. The body reads `null`.
-#define STRATA_SIM_RUNTIME_STREAM_FUNCTION(function, parameters, ...) \
-  cudaError_t function parameters {                                   \
-    constexpr NullStream null = NullStream::kLegacy;                  \
-    __VA_ARGS__                                                       \
-  }                                                                   \
-  cudaError_t function##PerThread parameters {                        \
-    constexpr NullStream null = NullStream::kPerThread;               \
-    __VA_ARGS__                                                       \
-  }
 
 }  // namespace strata::simdriver::runtime
 

@@ -1,25 +1,15 @@
-// The functions that call a function of the driver with the same meaning, as
+// The exported functions of the calls that depend on the null stream, and the
+// functions that call a function of the driver with the same meaning, as
 // runtime_entries.def lists them. Handles, numbers and structures of the two
 // are the same; ToDriver compiles for no other types.
 
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 
 #include "strata/platform/simdriver/runtime/calls.h"
 
 namespace strata::simdriver::runtime {
 namespace {
-
-template <class Function>
-struct ParametersOf;
-template <class... Types>
-struct ParametersOf<cudaError_t(Types...)> {
-  using Tuple = std::tuple<Types...>;
-};
-template <class Function, std::size_t kIndex>
-using Parameter =
-    std::tuple_element_t<kIndex, typename ParametersOf<Function>::Tuple>;
 
 // The structures of the two that have one layout.
 template <class Runtime, class Driver>
@@ -47,10 +37,10 @@ inline constexpr bool kIsSame = std::is_same_v<Runtime, Driver> ||
                                  sizeof(Runtime) == sizeof(Driver));
 
 // `value` with the type that the driver gives it.
-template <NullStream kNull, class To, class From>
-To ToDriver(From value) {
+template <class To, class From>
+To ToDriver([[maybe_unused]] NullStream null, From value) {
   if constexpr (std::is_same_v<From, cudaStream_t>) {
-    return StreamOf(kNull, value);
+    return StreamOf(null, value);
   } else if constexpr (std::is_same_v<From, To>) {
     return value;
   } else if constexpr (std::is_same_v<From, void*> &&
@@ -71,50 +61,33 @@ To ToDriver(From value) {
   }
 }
 
-template <NullStream kNull, class... Types, class... Arguments>
-CUresult Forward(CUresult (*driver)(Types...), Arguments... arguments) {
-  return driver(ToDriver<kNull, Types>(arguments)...);
+template <class... Types, class... Arguments>
+CUresult Forward([[maybe_unused]] NullStream null, CUresult (*driver)(Types...),
+                 Arguments... arguments) {
+  return driver(ToDriver<Types>(null, arguments)...);
 }
 
 }  // namespace
 
-#define STRATA_PARAMETER(exported, index) \
-  Parameter<decltype(::exported), index> a##index
-#define STRATA_PARAMETERS_0(exported)
-#define STRATA_PARAMETERS_1(exported) STRATA_PARAMETER(exported, 0)
-#define STRATA_PARAMETERS_2(exported) \
-  STRATA_PARAMETERS_1(exported), STRATA_PARAMETER(exported, 1)
-#define STRATA_PARAMETERS_3(exported) \
-  STRATA_PARAMETERS_2(exported), STRATA_PARAMETER(exported, 2)
-#define STRATA_PARAMETERS_4(exported) \
-  STRATA_PARAMETERS_3(exported), STRATA_PARAMETER(exported, 3)
-#define STRATA_PARAMETERS_5(exported) \
-  STRATA_PARAMETERS_4(exported), STRATA_PARAMETER(exported, 4)
-#define STRATA_PARAMETERS_6(exported) \
-  STRATA_PARAMETERS_5(exported), STRATA_PARAMETER(exported, 5)
-#define STRATA_ARGUMENTS_0
-#define STRATA_ARGUMENTS_1 , a0
-#define STRATA_ARGUMENTS_2 STRATA_ARGUMENTS_1, a1
-#define STRATA_ARGUMENTS_3 STRATA_ARGUMENTS_2, a2
-#define STRATA_ARGUMENTS_4 STRATA_ARGUMENTS_3, a3
-#define STRATA_ARGUMENTS_5 STRATA_ARGUMENTS_4, a4
-#define STRATA_ARGUMENTS_6 STRATA_ARGUMENTS_5, a5
-
-#define STRATA_FORWARD(function, exported, count, with, driver, null)     \
-  cudaError_t function(STRATA_PARAMETERS_##count(exported)) {             \
-    return with([&] {                                                     \
-      return Forward<NullStream::null>(&driver STRATA_ARGUMENTS_##count); \
-    });                                                                   \
-  }
 #define STRATA_SIM_RUNTIME_ENTRY(exported, function)
-#define STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, function)
-#define STRATA_SIM_RUNTIME_FORWARD(exported, count, with, driver) \
-  STRATA_FORWARD(exported##Forward, exported, count, with, driver, kLegacy)
-#define STRATA_SIM_RUNTIME_STREAM_FORWARD(exported, suffix, count, with,    \
-                                          driver)                           \
-  STRATA_SIM_RUNTIME_FORWARD(exported, count, with, driver)                 \
-  STRATA_FORWARD(exported##ForwardPerThread, exported, count, with, driver, \
-                 kPerThread)
+#define STRATA_SIM_RUNTIME_STREAM_ENTRY(exported, suffix, count, function) \
+  STRATA_DEFINE_EXPORTS(cudaError_t, count, function)
+#define STRATA_SIM_RUNTIME_FORWARD(exported, count, with, driver)            \
+  cudaError_t exported##Forward(                                             \
+      STRATA_PARAMETERS_##count(decltype(exported##Forward))) {              \
+    return with([&] {                                                        \
+      return Forward(NullStream::kLegacy, &driver STRATA_ARGUMENTS_##count); \
+    });                                                                      \
+  }
+#define STRATA_SIM_RUNTIME_STREAM_FORWARD(exported, suffix, count, with,  \
+                                          driver)                         \
+  cudaError_t exported##Forward(                                          \
+      NullStream null,                                                    \
+      STRATA_PARAMETERS_##count(decltype(exported##ForwardLegacy))) {     \
+    return with(                                                          \
+        [&] { return Forward(null, &driver STRATA_ARGUMENTS_##count); }); \
+  }                                                                       \
+  STRATA_DEFINE_EXPORTS(cudaError_t, count, exported##Forward)
 #include "strata/platform/simdriver/runtime/runtime_entries.def"
 
 }  // namespace strata::simdriver::runtime

@@ -23,14 +23,6 @@ cudaError_t Launch(CUfunction function, dim3 grid, dim3 block, void** arguments,
       static_cast<unsigned>(shared_bytes), stream, arguments, nullptr));
 }
 
-cudaError_t CountBlocks(int* blocks, const void* stub, int threads,
-                        std::size_t shared_bytes, unsigned flags) {
-  return WithKernel(stub, [&](CUfunction function) {
-    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        blocks, function, threads, shared_bytes, flags);
-  });
-}
-
 // Reads attributes of a function while all calls succeed.
 class AttributeReader {
  public:
@@ -74,48 +66,37 @@ cudaError_t GetFuncBySymbol(cudaFunction_t* result, const void* stub) {
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    LaunchKernel,
-    (const void* stub, dim3 grid, dim3 block, void** arguments,
-     std::size_t shared_bytes, cudaStream_t stream),
-    {
-      return WithKernel(stub, [&](CUfunction function) {
-        return Launch(function, grid, block, arguments, shared_bytes,
-                      StreamOf(null, stream));
-      });
-    })
+cudaError_t LaunchKernel(NullStream null, const void* stub, dim3 grid,
+                         dim3 block, void** arguments, std::size_t shared_bytes,
+                         cudaStream_t stream) {
+  return WithKernel(stub, [&](CUfunction function) {
+    return Launch(function, grid, block, arguments, shared_bytes,
+                  StreamOf(null, stream));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    LaunchKernelHandle,
-    (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-     std::size_t shared_bytes, cudaStream_t stream),
-    {
-      return WithKernel(kernel, [&](CUfunction function) {
-        return Launch(function, grid, block, arguments, shared_bytes,
-                      StreamOf(null, stream));
-      });
-    })
+cudaError_t LaunchKernelHandle(NullStream null, cudaKernel_t kernel, dim3 grid,
+                               dim3 block, void** arguments,
+                               std::size_t shared_bytes, cudaStream_t stream) {
+  return LaunchKernel(null, kernel, grid, block, arguments, shared_bytes,
+                      stream);
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    LaunchKernelEx,
-    (const cudaLaunchConfig_t* config, const void* stub, void** arguments), {
-      if (config == nullptr) return Note(cudaErrorInvalidValue);
-      return WithKernel(stub, [&](CUfunction function) {
-        return Launch(function, config->gridDim, config->blockDim, arguments,
-                      config->dynamicSmemBytes, StreamOf(null, config->stream));
-      });
-    })
+cudaError_t LaunchKernelEx(NullStream null, const cudaLaunchConfig_t* config,
+                           const void* stub, void** arguments) {
+  if (config == nullptr) return Note(cudaErrorInvalidValue);
+  return WithKernel(stub, [&](CUfunction function) {
+    return Launch(function, config->gridDim, config->blockDim, arguments,
+                  config->dynamicSmemBytes, StreamOf(null, config->stream));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    LaunchCooperativeKernel,
-    (const void* stub, dim3 grid, dim3 block, void** arguments,
-     std::size_t shared_bytes, cudaStream_t stream),
-    {
-      return WithKernel(stub, [&](CUfunction function) {
-        return Launch(function, grid, block, arguments, shared_bytes,
-                      StreamOf(null, stream));
-      });
-    })
+cudaError_t LaunchCooperativeKernel(NullStream null, const void* stub,
+                                    dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes,
+                                    cudaStream_t stream) {
+  return LaunchKernel(null, stub, grid, block, arguments, shared_bytes, stream);
+}
 
 cudaError_t FuncGetAttributes(cudaFuncAttributes* attributes,
                               const void* stub) {
@@ -160,14 +141,18 @@ cudaError_t FuncGetName(const char** name, const void* stub) {
 
 cudaError_t OccupancyMaxActiveBlocks(int* blocks, const void* stub, int threads,
                                      std::size_t shared_bytes) {
-  return CountBlocks(blocks, stub, threads, shared_bytes, 0);
+  return OccupancyMaxActiveBlocksWithFlags(blocks, stub, threads, shared_bytes,
+                                           0);
 }
 
 cudaError_t OccupancyMaxActiveBlocksWithFlags(int* blocks, const void* stub,
                                               int threads,
                                               std::size_t shared_bytes,
                                               unsigned flags) {
-  return CountBlocks(blocks, stub, threads, shared_bytes, flags);
+  return WithKernel(stub, [&](CUfunction function) {
+    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks, function, threads, shared_bytes, flags);
+  });
 }
 
 cudaError_t OccupancyAvailableSharedMemory(std::size_t* bytes, const void* stub,

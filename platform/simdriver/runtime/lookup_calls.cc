@@ -41,28 +41,24 @@ cudaError_t RuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(GetDriverEntryPoint,
-                                   (const char* symbol, void** function,
-                                    unsigned long long flags,  // NOLINT
-                                    cudaDriverEntryPointQueryResult* status),
-                                   {
-                                     return WithDriver([&] {
-                                       return FindEntryPoint(
-                                           null, symbol, function,
-                                           CUDART_VERSION, flags, status);
-                                     });
-                                   })
+cudaError_t GetDriverEntryPoint(NullStream null, const char* symbol,
+                                void** function,
+                                unsigned long long flags,  // NOLINT
+                                cudaDriverEntryPointQueryResult* status) {
+  return WithDriver([&] {
+    return FindEntryPoint(null, symbol, function, CUDART_VERSION, flags,
+                          status);
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    GetDriverEntryPointByVersion,
-    (const char* symbol, void** function, unsigned version,
-     unsigned long long flags,  // NOLINT
-     cudaDriverEntryPointQueryResult* status),
-    {
-      return WithDriver([&] {
-        return FindEntryPoint(null, symbol, function, version, flags, status);
-      });
-    })
+cudaError_t GetDriverEntryPointByVersion(
+    NullStream null, const char* symbol, void** function, unsigned version,
+    unsigned long long flags,  // NOLINT
+    cudaDriverEntryPointQueryResult* status) {
+  return WithDriver([&] {
+    return FindEntryPoint(null, symbol, function, version, flags, status);
+  });
+}
 
 // There is no profiler.
 cudaError_t ProfilerStart() { return cudaSuccess; }

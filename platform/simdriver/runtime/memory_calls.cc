@@ -19,10 +19,7 @@ cudaError_t Allocate(void** ptr, std::size_t bytes, Body body) {
 }
 
 CUresult MallocDevice(void** ptr, std::size_t bytes) {
-  CUdeviceptr made = 0;
-  const CUresult result = cuMemAlloc(&made, bytes);
-  if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
-  return result;
+  return Make(ptr, [&](CUdeviceptr* made) { return cuMemAlloc(made, bytes); });
 }
 
 }  // namespace
@@ -53,11 +50,10 @@ cudaError_t Free(void* ptr) {
 
 cudaError_t MallocManaged(void** ptr, std::size_t bytes, unsigned flags) {
   return WithContext([&] {
-    if (ptr == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    CUdeviceptr made = 0;
-    const CUresult result = cuMemAllocManaged(&made, bytes, flags);
-    if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
-    return result;
+    if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocManaged(made, bytes, flags);
+    });
   });
 }
 
@@ -77,11 +73,9 @@ cudaError_t FreeHost(void* ptr) {
 
 cudaError_t HostGetDevicePointer(void** result, void* ptr, unsigned flags) {
   return WithContext([&] {
-    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    CUdeviceptr found = 0;
-    const CUresult answer = cuMemHostGetDevicePointer(&found, ptr, flags);
-    if (answer == CUDA_SUCCESS) *result = reinterpret_cast<void*>(found);
-    return answer;
+    return Make(result, [&](CUdeviceptr* found) {
+      return cuMemHostGetDevicePointer(found, ptr, flags);
+    });
   });
 }
 
@@ -121,18 +115,16 @@ cudaError_t MemAdvise(const void* ptr, std::size_t bytes, cudaMemoryAdvise,
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemPrefetchAsync,
-    (const void* ptr, std::size_t bytes, cudaMemLocation location,
-     unsigned flags, cudaStream_t stream),
-    {
-      return WithContext([&] {
-        CUmemLocation place = {};
-        place.type = static_cast<CUmemLocationType>(location.type);
-        place.id = location.id;
-        return cuMemPrefetchAsync(ToPtr(ptr), bytes, place, flags,
-                                  StreamOf(null, stream));
-      });
-    })
+cudaError_t MemPrefetchAsync(NullStream null, const void* ptr,
+                             std::size_t bytes, cudaMemLocation location,
+                             unsigned flags, cudaStream_t stream) {
+  return WithContext([&] {
+    CUmemLocation place = {};
+    place.type = static_cast<CUmemLocationType>(location.type);
+    place.id = location.id;
+    return cuMemPrefetchAsync(ToPtr(ptr), bytes, place, flags,
+                              StreamOf(null, stream));
+  });
+}
 
 }  // namespace strata::simdriver::runtime

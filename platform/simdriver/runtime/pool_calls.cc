@@ -9,16 +9,6 @@ namespace {
 
 static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
 
-// Runs `body(CUdeviceptr*)` and returns the address that it made.
-template <class Body>
-CUresult Make(void** ptr, Body body) {
-  if (ptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUdeviceptr made = 0;
-  const CUresult result = body(&made);
-  if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
-  return result;
-}
-
 }  // namespace
 
 cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
@@ -30,24 +20,22 @@ cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MallocAsync, (void** ptr, std::size_t bytes, cudaStream_t stream), {
-      return WithContext([&] {
-        return Make(ptr, [&](CUdeviceptr* made) {
-          return cuMemAllocAsync(made, bytes, StreamOf(null, stream));
-        });
-      });
-    })
+cudaError_t MallocAsync(NullStream null, void** ptr, std::size_t bytes,
+                        cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocAsync(made, bytes, StreamOf(null, stream));
+    });
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MallocFromPoolAsync,
-    (void** ptr, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream), {
-      return WithContext([&] {
-        return Make(ptr, [&](CUdeviceptr* made) {
-          return cuMemAllocFromPoolAsync(made, bytes, pool,
-                                         StreamOf(null, stream));
-        });
-      });
-    })
+cudaError_t MallocFromPoolAsync(NullStream null, void** ptr, std::size_t bytes,
+                                cudaMemPool_t pool, cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocFromPoolAsync(made, bytes, pool, StreamOf(null, stream));
+    });
+  });
+}
 
 }  // namespace strata::simdriver::runtime

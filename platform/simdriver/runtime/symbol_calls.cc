@@ -39,54 +39,46 @@ cudaError_t GetSymbolSize(std::size_t* bytes, const void* symbol) {
   });
 }
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemcpyToSymbolAsync,
-    (const void* symbol, const void* source, std::size_t bytes,
-     std::size_t offset, cudaMemcpyKind, cudaStream_t stream),
-    {
-      return WithContext([&] {
-        CUdeviceptr ptr = 0;
-        const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
-        if (error != cudaSuccess) return error;
-        return ToError(
-            cuMemcpyAsync(ptr, ToPtr(source), bytes, StreamOf(null, stream)));
-      });
-    })
+cudaError_t MemcpyToSymbolAsync(NullStream null, const void* symbol,
+                                const void* source, std::size_t bytes,
+                                std::size_t offset, cudaMemcpyKind,
+                                cudaStream_t stream) {
+  return WithContext([&] {
+    CUdeviceptr ptr = 0;
+    const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
+    if (error != cudaSuccess) return error;
+    return ToError(
+        cuMemcpyAsync(ptr, ToPtr(source), bytes, StreamOf(null, stream)));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemcpyFromSymbolAsync,
-    (void* target, const void* symbol, std::size_t bytes, std::size_t offset,
-     cudaMemcpyKind, cudaStream_t stream),
-    {
-      return WithContext([&] {
-        CUdeviceptr ptr = 0;
-        const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
-        if (error != cudaSuccess) return error;
-        return ToError(
-            cuMemcpyAsync(ToPtr(target), ptr, bytes, StreamOf(null, stream)));
-      });
-    })
+cudaError_t MemcpyFromSymbolAsync(NullStream null, void* target,
+                                  const void* symbol, std::size_t bytes,
+                                  std::size_t offset, cudaMemcpyKind,
+                                  cudaStream_t stream) {
+  return WithContext([&] {
+    CUdeviceptr ptr = 0;
+    const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
+    if (error != cudaSuccess) return error;
+    return ToError(
+        cuMemcpyAsync(ToPtr(target), ptr, bytes, StreamOf(null, stream)));
+  });
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemcpyToSymbol,
-    (const void* symbol, const void* source, std::size_t bytes,
-     std::size_t offset, cudaMemcpyKind kind),
-    {
-      auto* const stream = StreamOf(null, nullptr);
-      const cudaError_t error =
-          MemcpyToSymbolAsync(symbol, source, bytes, offset, kind, stream);
-      return error == cudaSuccess ? StreamSynchronize(stream) : error;
-    })
+cudaError_t MemcpyToSymbol(NullStream null, const void* symbol,
+                           const void* source, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind) {
+  const cudaError_t error =
+      MemcpyToSymbolAsync(null, symbol, source, bytes, offset, kind, nullptr);
+  return error == cudaSuccess ? StreamSynchronize(null, nullptr) : error;
+}
 
-STRATA_SIM_RUNTIME_STREAM_FUNCTION(
-    MemcpyFromSymbol,
-    (void* target, const void* symbol, std::size_t bytes, std::size_t offset,
-     cudaMemcpyKind kind),
-    {
-      auto* const stream = StreamOf(null, nullptr);
-      const cudaError_t error =
-          MemcpyFromSymbolAsync(target, symbol, bytes, offset, kind, stream);
-      return error == cudaSuccess ? StreamSynchronize(stream) : error;
-    })
+cudaError_t MemcpyFromSymbol(NullStream null, void* target, const void* symbol,
+                             std::size_t bytes, std::size_t offset,
+                             cudaMemcpyKind kind) {
+  const cudaError_t error =
+      MemcpyFromSymbolAsync(null, target, symbol, bytes, offset, kind, nullptr);
+  return error == cudaSuccess ? StreamSynchronize(null, nullptr) : error;
+}
 
 }  // namespace strata::simdriver::runtime

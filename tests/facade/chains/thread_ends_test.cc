@@ -125,7 +125,7 @@ TEST_F(PerThreadStreamTest, ItsWorkComesBeforeThatOfWhoHasItsMemoryNext) {
   InThread([&](Stream own) {
     const AllocationPtr block = facade().Alloc(kPlace, Mebibytes(12), own);
     used = block->data();
-    EXPECT_EQ(device().EnqueueWork(own, nullptr, 0, 1000, 0), Status::kSuccess);
+    EXPECT_EQ(device().Enqueue(own, nullptr, 0, 1000, 0), Status::kSuccess);
   });
   const Stream other = NewStream();
   const AllocationPtr next = facade().Alloc(kPlace, Mebibytes(12), other);

@@ -27,8 +27,7 @@ class MemoryMapTest : public FacadeFixture {
     return counts;
   }
   void Submit(const Stream& stream) {
-    EXPECT_EQ(device().EnqueueWork(stream, nullptr, 0, 1000, 0),
-              Status::kSuccess);
+    EXPECT_EQ(device().Enqueue(stream, nullptr, 0, 1000, 0), Status::kSuccess);
   }
 };
 

@@ -55,7 +55,7 @@ TEST(DeviceCallTest, EventsAreReadBackButAreNoEntryPoints) {
 TEST(DeviceCallTest, AnEntryPointThatADeviceLacksIsNotSupportedOrCounted) {
   RefusingDevice device;
   std::size_t calls = 0;
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments)              \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands)    \
   EXPECT_EQ(CallWithNothing(device, &Device::method), Status::kNotSupported) \
       << #name;                                                              \
   EXPECT_EQ(device.CallCount(DeviceCall::k##method), 0U) << #name;           \

@@ -202,7 +202,7 @@ TEST_F(AutoGrowthCacheTest, AnotherStreamBorrowsWhatIsKept) {
   const TestChain lender = place.AddChain();
   const TestChain borrower = place.AddChain();
   const auto work = [&](const TestChain& chain) {
-    EXPECT_EQ(place.device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
+    EXPECT_EQ(place.device().Enqueue(chain.stream(), nullptr, 0, 1000, 0),
               Status::kSuccess);
   };
   const auto growths = [&] {

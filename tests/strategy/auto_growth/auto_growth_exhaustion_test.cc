@@ -101,7 +101,7 @@ TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
   const TestChain b = place.AddChain();
   a->Allocate(Mebibytes(20)).reset();
   // With completed work, no wait would be necessary.
-  ASSERT_EQ(place.device().EnqueueWork(a.stream(), nullptr, 0, 1000, 0),
+  ASSERT_EQ(place.device().Enqueue(a.stream(), nullptr, 0, 1000, 0),
             Status::kSuccess);
   AllocationPtr taken;
   const std::vector<CallRecord> calls =

@@ -43,7 +43,7 @@ class AutoGrowthLoansFixture : public ::testing::Test {
 
   // Submits work to the stream of `chain`. It completes on request.
   void Submit(const TestChain& chain) {
-    ASSERT_EQ(place_->device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
+    ASSERT_EQ(place_->device().Enqueue(chain.stream(), nullptr, 0, 1000, 0),
               Status::kSuccess);
   }
   void Finish() { place_->device().StepAll(); }

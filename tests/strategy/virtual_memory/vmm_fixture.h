@@ -94,7 +94,7 @@ class VmmFixture : public ::testing::Test {
   }
   // Submits work to the stream of `chain`. It runs on request.
   void Submit(const TestChain& chain) {
-    ASSERT_EQ(device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
+    ASSERT_EQ(device().Enqueue(chain.stream(), nullptr, 0, 1000, 0),
               Status::kSuccess);
   }
   // Allocates `count` blocks of `bytes`, and frees every other one.

@@ -153,9 +153,9 @@ void FaultingDevice::EndCapture(Stream stream, Graph* /*graph*/) {
   }
 }
 
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments)     \
-  Status FaultingDevice::method parameters {                        \
-    return Tried<DeviceCall::k##method>(&Device::method) arguments; \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
+  Status FaultingDevice::method parameters {                              \
+    return Tried<DeviceCall::k##method>(&Device::method) arguments;       \
   }
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL

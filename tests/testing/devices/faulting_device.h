@@ -40,7 +40,7 @@ class FaultingDevice final : public Device {
 
   Stream LegacyStream() override { return device_.LegacyStream(); }
   Stream PerThreadStream() override { return device_.PerThreadStream(); }
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
+#define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
   Status method parameters override;
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL

@@ -14,10 +14,6 @@ class RefusingDevice : public Device {
 
   Stream LegacyStream() override { return Stream{this, 0, kLegacyStreamUid}; }
   Stream PerThreadStream() override { return Stream{this, 0, 2}; }
-#define STRATA_DEVICE_CALL(method, name, parameters, arguments) \
-  Status method parameters override { return Device::method arguments; }
-#include "strata/platform/calls/device_calls.def"
-#undef STRATA_DEVICE_CALL
 
  protected:
   Caps caps_;

@@ -1,4 +1,4 @@
-#include "strata/platform/sim/device/sim_work.h"
+// Work with known accesses, in place of kernels.
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 
 #include "strata/platform/sim/device/fatal.h"
 #include "strata/platform/sim/device/sim_device.h"
-#include "strata/platform/sim/device/sim_device_run.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/platform/sim/memory/byte_effects.h"
 #include "strata/platform/sim/streams/host_function_scope.h"
@@ -24,27 +23,6 @@ bool IsEmpty(const WorkRange& range) {
 }
 
 }  // namespace
-
-Status SimWork::Enqueue(Stream stream, const WorkRange* ranges,
-                        std::size_t count, std::uint64_t busy_ns,
-                        std::uint64_t pattern) {
-  return device_->EnqueueWork(stream, ranges, count, busy_ns, pattern);
-}
-
-Status SimWork::Launch(Stream stream, const WorkRange* ranges,
-                       std::size_t count, HostKernel kernel, void* argument) {
-  if (kernel == nullptr || count > kMaxWorkRanges ||
-      (ranges == nullptr && count != 0) ||
-      std::any_of(ranges, ranges + count, IsEmpty)) {
-    return Status::kInvalidValue;
-  }
-  KernelAction action;
-  std::copy_n(ranges, count, action.ranges.begin());
-  action.count = count;
-  action.kernel = kernel;
-  action.argument = argument;
-  return device_->LaunchKernel(stream, action);
-}
 
 // `submit(capture, seen, lock)` submits the work. If `capture` is not null, it
 // adds a node to it instead.
@@ -72,9 +50,9 @@ Status SimDevice::RunLaunch(const Stream& stream, const WorkRange* ranges,
   return Status::kSuccess;
 }
 
-Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
-                              std::size_t count, std::uint64_t busy_ns,
-                              std::uint64_t pattern) {
+Status SimDevice::Enqueue(Stream stream, const WorkRange* ranges,
+                          std::size_t count, std::uint64_t busy_ns,
+                          std::uint64_t pattern) {
   if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
   Ranges held;
   std::copy_n(ranges, count, held.begin());
@@ -92,9 +70,20 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
                    });
 }
 
-Status SimDevice::LaunchKernel(const Stream& stream,
-                               const KernelAction& kernel) {
-  return RunLaunch(stream, kernel.ranges.data(), kernel.count,
+Status SimDevice::Launch(Stream stream, const WorkRange* ranges,
+                         std::size_t count, HostKernel function,
+                         void* argument) {
+  if (function == nullptr || count > kMaxWorkRanges ||
+      (ranges == nullptr && count != 0) ||
+      std::any_of(ranges, ranges + count, IsEmpty)) {
+    return Status::kInvalidValue;
+  }
+  KernelAction kernel;
+  std::copy_n(ranges, count, kernel.ranges.begin());
+  kernel.count = count;
+  kernel.kernel = function;
+  kernel.argument = argument;
+  return RunLaunch(stream, ranges, count,
                    [&](SimCapture* capture, CallRecord* seen, SimLock* lock) {
                      if (capture != nullptr) {
                        return AddNode(capture, stream, 0, kernel, seen);

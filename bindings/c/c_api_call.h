@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <list>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "strata/allocation/allocation.h"
 #include "strata/bindings/c/known_streams.h"
@@ -31,11 +31,7 @@ struct strata_facade {
   strata::AllocatorFacade facade;
   strata::PointerMap pointers;  // destroyed before the facade
   std::mutex mutex;
-  struct MadeStream {
-    strata::Stream stream;
-    bool is_ending = false;  // a call is about to destroy it
-  };
-  std::vector<MadeStream> streams;     // created here; guarded by mutex
+  std::list<strata::Stream> streams;   // created here; guarded by mutex
   strata::KnownStreams known_streams;  // looked up before, end not announced
 };
 
@@ -81,6 +77,15 @@ template <class Body>
 //   `name`.
 inline void Require(const void* argument, const char* name) {
   if (argument == nullptr) ThrowNull(name);
+}
+// GuardCall for a function with a facade, which must not be NULL.
+template <class Body>
+strata_status FacadeCall(const char* function, const strata_facade* facade,
+                         Body body) noexcept {
+  return GuardCall(function, [&] {
+    Require(facade, "facade");
+    body();
+  });
 }
 // Whether `place` can name a place.
 inline bool IsPlace(strata_place place) {

@@ -93,8 +93,8 @@ Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
     return facade.facade.Wrap(handle, own);
   }
-  const Stream* const known = facade.known_streams.Find(handle);
-  if (known != nullptr) return *known;
+  const Stream known = facade.known_streams.Find(handle);
+  if (known.uid != 0) return known;
   const Stream stream = LookUp(facade.facade, own, handle);
   facade.known_streams.Add(stream);
   return stream;

@@ -106,7 +106,7 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer);
 // The stream that `handle` names, for use of memory of `place`.
 //
 // Errors: std::invalid_argument if it names none.
-// Cost: device calls for the first lookup of a handle; then no lock.
+// Cost: device calls for the first lookup of a handle.
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
 // Announces the end of a stream. Its handle may soon name another stream.
 void AnnounceEnd(strata_facade& facade, Stream stream);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,6 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pool_id.h"
-#include "strata/facade/lookup/key_table.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/device.h"
 #include "strata/platform/place.h"
@@ -104,13 +104,12 @@ class GraphPool final : public CaptureHold, private Postponable {
     std::shared_ptr<Reclaimer> reclaimer;
     std::shared_ptr<ChunkPool> pool;
     std::unique_ptr<StrategySource> strategy;
-    KeyTable<Front> fronts;
+    std::map<std::uint64_t, Front*> fronts;  // by uid; null: not built
   };
   // A freed allocation that graphs may still use; ReleaseHeld() frees it.
   struct Held {
     std::shared_ptr<Allocator> layer;
     Allocation* allocation = nullptr;
-    std::unique_ptr<Held> next;
   };
 
   GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
@@ -133,7 +132,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   // Guarded by mutex_:
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
-  std::unique_ptr<Held> held_;
+  std::list<Held> held_;
   // Null until all users have removed the pool; then the count of such pools.
   std::shared_ptr<std::atomic<std::size_t>> unused_;
   // Used at the end, by one thread at a time:

@@ -425,7 +425,7 @@ std::vector<OptionInfo> OptionTable() {
 std::vector<RemovedOption> RemovedOptions() {
   return {
 #define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
-  RemovedOption{#name, #Type, why},
+  RemovedOption{#name, #Type, #default_value, why},
 #include "strata/facade/settings/removed_options.def"
 #undef STRATA_REMOVED_OPTION
   };

@@ -21,7 +21,6 @@
 #include "strata/base/size.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/captured_alloc.h"
-#include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
@@ -258,30 +257,17 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
   has_visitors_ = true;
 }
 
-std::shared_ptr<Allocator> PlaceState::BuildChain(
-    const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context = context_;
-  context.stream = stream;
-  return Decorate(strategy_->For(stream), options_.decorators, context);
-}
-
-ChainServices PlaceState::ServicesOf() noexcept {
-  return {shared_from_this(),  device_,     gate(),
-          reclaimer_->retry(), fill_.get(), allocation_log_.get()};
-}
-
 Front* PlaceState::MakeFront(const Stream& stream) {
   const bool may_bias = options_.decorators.biased_lock();
   auto chain_stream =
       has_streams() ? std::make_shared<ChainStream>(
                           *device_, stream, timelines_->Of(stream), may_bias)
                     : std::make_shared<ChainStream>(may_bias);
-  auto chain = BuildChain(chain_stream);
-  const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  MakeRoomInList();
-  auto* front = new Front(ServicesOf(), chain_stream, std::move(chain));
-  List(front);
-  return front;
+  ChainContext context = context_;
+  context.stream = chain_stream;
+  auto chain =
+      Decorate(strategy_->For(chain_stream), options_.decorators, context);
+  return AddFront(chain_stream, std::move(chain), Front::Role::kEager);
 }
 
 Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
@@ -291,13 +277,8 @@ Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
   ChainContext context = context_;
   context.stream = stream;
   context.reclaimer = std::move(reclaimer);
-  auto chain = Decorate(std::move(strategy), decorators, context);
-  const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  MakeRoomInList();
-  auto* front =
-      new Front(ServicesOf(), stream, std::move(chain), Front::Role::kGraph);
-  List(front);
-  return front;
+  return AddFront(stream, Decorate(std::move(strategy), decorators, context),
+                  Front::Role::kGraph);
 }
 
 Allocation* PlaceState::TryAllocateCaptured(const Stream& stream,

@@ -21,7 +21,7 @@
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/base/function_ref.h"
-#include "strata/facade/chains/chain_home.h"
+#include "strata/facade/chains/chain.h"
 #include "strata/facade/idle_neighbour.h"
 #include "strata/facade/lookup/front_table.h"
 #include "strata/facade/lookup/key_table.h"
@@ -35,7 +35,6 @@ namespace strata {
 
 class CapturedAlloc;
 class Front;
-struct ChainServices;
 class ThreadEnds;
 
 // The state that all chains of one place share, and the list of those chains.
@@ -195,14 +194,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
       const std::string& strategy) const;
   // Builds the pool and the strategy, before any chain is built on them.
   void BuildPool(const HostStrategy& strategy);
-  // Hold list_mutex_.
-  std::vector<PinnedFront> PinAll() const;
-  void List(Front* front) noexcept;  // uses the room of MakeRoomInList
-  void MakeRoomInList();
+  std::vector<PinnedFront> PinAll() const;  // Hold list_mutex_.
   // Hold heeds_mutex_. Errors: std::bad_alloc.
   void Heed(Chain& chain, std::uint64_t uid);
   void ForgetHeeds(Chain& chain) noexcept;
   Front* MakeFront(const Stream& stream);
+  // Builds a front above `chain`, and lists it.
+  Front* AddFront(const std::shared_ptr<ChainStream>& stream,
+                  std::shared_ptr<Allocator> chain, Chain::Role role);
   // If the stream is the calling thread's own, registers for the end of the
   // thread.
   void WatchIfOwn(const Stream& stream) const;
@@ -210,9 +209,6 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Adds `front`, which is new, to the table. Drops it if there is no memory
   // for that. Hold fronts_mutex_.
   void InsertOrDrop(std::uint64_t uid, Front* front);
-  std::shared_ptr<Allocator> BuildChain(
-      const std::shared_ptr<ChainStream>& stream) const;
-  ChainServices ServicesOf() noexcept;
 
   const Place place_;
   const std::shared_ptr<Platform> platform_;

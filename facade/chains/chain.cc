@@ -23,13 +23,9 @@ Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {
   const RelaxedCaptureScope scope(gate_, device_);
   if (!scope) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kDevice;
+    failure = Refusal(Failure::Reason::kDevice, request,
+                      "cannot relax the thread's capture mode");
     failure.status = Status::kNotReady;
-    failure.layer = name();
-    failure.detail = "cannot relax the thread's capture mode";
-    failure.place = place();
-    failure.requested_bytes = request.bytes;
     failure.during_capture = true;
     return nullptr;
   }
@@ -52,15 +48,11 @@ bool Chain::CanServe(const Request& request, Failure& failure) const noexcept {
   }
   unserved &= request.flags;
   if (unserved == 0) return true;
-  failure = Failure();
-  failure.reason = Failure::Reason::kBadRequest;
-  failure.layer = name();
-  failure.detail = (unserved & kOneHandle) != 0
-                       ? "this strategy gives no allocation a handle"
-                       : "memory of this strategy is unknown to "
-                         "cudaIpcGetMemHandle";
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
+  failure = Refusal(Failure::Reason::kBadRequest, request,
+                    (unserved & kOneHandle) != 0
+                        ? "this strategy gives no allocation a handle"
+                        : "memory of this strategy is unknown to "
+                          "cudaIpcGetMemHandle");
   return false;
 }
 

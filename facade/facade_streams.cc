@@ -153,15 +153,14 @@ void AllocatorFacade::ObserveLostStreams(std::function<void(Stream)> observer) {
 }
 
 void AllocatorFacade::EndLostStreams() {
-  LostStreams& streams = timelines_->lost();
-  if (!streams.any() || graph_pools_->gate().any()) return;
-  while (std::unique_ptr<LostStreams::Lost> lost = streams.Take()) {
+  while (timelines_->any_lost() && !graph_pools_->gate().any()) {
+    const Stream lost = timelines_->TakeLost();
+    if (lost.uid == 0) return;
     try {
-      EndOfThread(lost->stream);
-      if (lost_observer_) lost_observer_(lost->stream);
+      EndOfThread(lost);
+      if (lost_observer_) lost_observer_(lost);
     } catch (const std::bad_alloc&) {
-      streams.Add(std::move(lost));
-      return;
+      return timelines_->ReturnLost(lost);
     }
   }
 }

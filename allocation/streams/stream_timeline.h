@@ -90,6 +90,8 @@ class StreamTimeline {
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
   // Reports to an observer that this thread relies on done().
   void AcquireDone() noexcept;
+  // AcquireDone() if `tick` is done; else returns false.
+  bool AcquireIfDone(Tick tick) noexcept;
   // True if captures permit recording and queries now.
   bool MayTouch() const noexcept {
     if (!gate_.any()) return true;
@@ -144,6 +146,11 @@ class StreamTimeline {
   // which is never destroyed.
   void Lose(Status status) noexcept;
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+  // True once for a lost stream, and again after ReturnLost().
+  bool TakeLost() noexcept {
+    return lost() && ended() && !lost_taken_.exchange(true);
+  }
+  void ReturnLost() noexcept { lost_taken_ = false; }
   // While the result exists and is true, the stream exists: End() waits. Do not
   // call this timeline meanwhile, because its calls wait for End().
   CallGate::Pass Use() const { return CallGate::Pass(uses_); }
@@ -221,6 +228,7 @@ class StreamTimeline {
   std::atomic<bool> ended_{false};
   std::atomic<bool> closed_{false};
   std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_taken_{false};  // see TakeLost()
   // The timeline ended without a last event: a wait for the device covers all
   // ticks.
   std::atomic<bool> is_final_{false};
@@ -229,8 +237,6 @@ class StreamTimeline {
   const std::shared_ptr<LostStreams> lost_streams_;            // null: no list
   const std::shared_ptr<const StreamsWithoutWaits> no_waits_;  // null: none
   std::atomic<bool> forbids_waits_{false};
-  // entry for the list; null: used
-  std::unique_ptr<LostStreams::Lost> lost_entry_;
   mutable SpinLock lock_;
   std::array<Recorded, kPending> pending_;  // unordered; guarded by lock_
 };

@@ -88,8 +88,12 @@ class TimelineTable {
   // Handles a stream that was destroyed without an announcement. Does nothing
   // if it has no timeline.
   void Lose(const Stream& stream) noexcept;
-  // The lost streams, until StreamDestroyed() is called for them.
-  LostStreams& lost() { return *lost_; }
+  // Whether a stream was lost that TakeLost() has not returned.
+  bool any_lost() const noexcept { return lost_->any(); }
+  // Returns a lost stream, once; without uid if there is none.
+  Stream TakeLost() noexcept;
+  // Makes TakeLost() return the stream again, unless it was destroyed.
+  void ReturnLost(const Stream& stream) noexcept;
   // Number of events of all devices in the pools.
   std::size_t kept_events() const noexcept;
 

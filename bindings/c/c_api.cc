@@ -62,20 +62,12 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// Inserts the allocation into the facade's pointers; returns its address.
-[[gnu::always_inline]] inline void* Keep(strata_facade& facade,
-                                         AllocationPtr allocation) {
-  void* const data = allocation->data();
-  if (data != nullptr) facade.pointers.Insert(std::move(allocation));
-  return data;
-}
-
 void* Allocate(strata_facade& facade, strata_place place,
                const Request& request, void* stream) {
   AllocatorFacade& allocator = facade.facade;
-  return Keep(facade, stream == nullptr
-                          ? allocator.Alloc(PlaceOf(place), request)
-                          : allocator.Alloc(PlaceOf(place), request, stream));
+  return facade.pointers.Insert(
+      stream == nullptr ? allocator.Alloc(PlaceOf(place), request)
+                        : allocator.Alloc(PlaceOf(place), request, stream));
 }
 
 }  // namespace
@@ -91,7 +83,7 @@ void* Allocate(strata_facade& facade, strata_place place,
     Allocation* const allocation =
         stream == nullptr ? allocator.AllocPlain(PlaceOf(place), bytes)
                           : allocator.AllocPlain(PlaceOf(place), bytes, stream);
-    *pointer = Keep(*facade, AllocationPtr(allocation));
+    *pointer = facade->pointers.Insert(AllocationPtr(allocation));
   });
 }
 

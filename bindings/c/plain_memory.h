@@ -51,7 +51,6 @@ class PlainMemory {
  private:
   // Null, and logged, if the address is unknown.
   AllocationPtr Take(void* data) noexcept;
-  void* Own(AllocationPtr allocation);
 
   const std::shared_ptr<AllocatorFacade> facade_;
   const Place place_;

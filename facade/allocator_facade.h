@@ -105,9 +105,13 @@ class AllocatorFacade {
   Allocation* AllocPlain(Place place, std::size_t bytes);
   Allocation* AllocPlain(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);
-  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
+  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes) {
+    return Alloc(place, bytes);
+  }
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
-                                          Stream stream);
+                                          Stream stream) {
+    return Alloc(place, bytes, stream);
+  }
   // Returns null and sets `failure` where Alloc throws for lack of memory.
   AllocationPtr TryAlloc(Place place, const Request& request, Failure& failure);
   AllocationPtr TryAlloc(Place place, const Request& request, Stream stream,
@@ -160,8 +164,10 @@ class AllocatorFacade {
   // not reused before that work completes. Returns false if nothing was
   // recorded: `stream` is the allocation's own stream, or the allocation has no
   // memory.
-  bool RecordStream(const AllocationPtr& allocation, Stream stream);
   bool RecordStream(Allocation& allocation, Stream stream);
+  bool RecordStream(const AllocationPtr& allocation, Stream stream) {
+    return RecordStream(*allocation, stream);
+  }
   // Like RecordStream, for a use that is complete when `event` is. The caller
   // recorded `event` on `stream` after that use. Replaces the record of that
   // stream. The event may be recorded again, or destroyed, at once;
@@ -176,10 +182,12 @@ class AllocatorFacade {
   // Errors: as RecordStream; then `allocation` is not freed.
   void Free(AllocationPtr&& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
-  bool InSameStream(const Allocation& allocation, Stream stream);
+  bool InSameStream(const Allocation& allocation, Stream stream) {
+    return GetStream(allocation) == stream;
+  }
   // The address that the system returned for the chunk that holds the
   // allocation.
-  void* GetBasePtr(const Allocation& allocation);
+  void* GetBasePtr(const Allocation& allocation) { return allocation.base(); }
 
   // Memory for CUDA graphs (facade_graphs.cc). A capture allocates from a graph
   // pool: memory allocated in its streams comes from the pool, and remains
@@ -195,8 +203,10 @@ class AllocatorFacade {
   //
   // Errors: std::logic_error if a capture of the pool, or of the stream, is
   //   announced and its end was not seen.
-  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
-  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
+  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0,
+                                            Stream stream = Stream()) {
+    return Announce(id, stream).pool;
+  }
   // The capture that was announced for the pool has ended, or never began.
   // Without this call the facade notices the end later, but only if a request
   // was made in the capture. Ignored while a capture of the pool is under way.

@@ -198,10 +198,6 @@ bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
   RequireMarkable("RecordStream", stream);
   return allocation.owner()->RecordStream(&allocation, stream);
 }
-bool AllocatorFacade::RecordStream(const AllocationPtr& allocation,
-                                   Stream stream) {
-  return RecordStream(*allocation, stream);
-}
 
 bool AllocatorFacade::RecordUse(Allocation& allocation, Stream stream,
                                 Event event) {
@@ -226,15 +222,6 @@ void AllocatorFacade::Free(AllocationPtr&& allocation, Stream stream) {
 Stream AllocatorFacade::GetStream(const Allocation& allocation) {
   return HasMemory(allocation) ? allocation.owner()->stream()
                                : GetDefaultStream(allocation.place());
-}
-
-bool AllocatorFacade::InSameStream(const Allocation& allocation,
-                                   Stream stream) {
-  return GetStream(allocation) == stream;
-}
-
-void* AllocatorFacade::GetBasePtr(const Allocation& allocation) {
-  return allocation.base();
 }
 
 }  // namespace strata

@@ -379,13 +379,11 @@ class AllocatorFacade {
   };
   // As PrepareMemoryPoolForCUDAGraph.
   Announcement Announce(GraphPoolId id, Stream stream);
-  // As CaptureEnded and RemoveMemoryPoolOfCUDAGraph, for that announcement
-  // only.
+  // CaptureEnded and RemoveMemoryPoolOfCUDAGraph for one announcement.
   void Finish(const Announcement& announcement) noexcept;
 
   void MakeShared();
   void AddPlaces();
-  // Writes the log line of --enable_gpu_memory_usage_log.
   void LogUsage() noexcept;
   void Close() noexcept;
   PlaceState& Find(Place place) const {
@@ -411,7 +409,7 @@ class AllocatorFacade {
   // thread's own stream when the thread ends; it runs in that thread.
   void EndStream(const Stream& stream);
   void EndOfThread(const Stream& stream);
-  // Throws unless the stream's handle still names the stream.
+  // Throws unless the handle of the stream still names it.
   void CheckStream(Stream stream);
   // Throws std::invalid_argument, naming the function `what`, unless memory of
   // `stream` can be marked.
@@ -422,12 +420,11 @@ class AllocatorFacade {
   // Throws because the call would end a capture: the device cannot switch the
   // thread to the relaxed capture mode.
   [[noreturn]] static void ThrowNotRelaxed(const char* call);
-  // Sets the peak in use of `sum`, which holds the sum of all fronts.
   void SetPeak(const PlaceState& state, Stats& sum) const;
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
-  // Bytes that `release` released to the system at `places`, measured by the
-  // size of their pools. The result of `release` alone misses frees that it
-  // waited for, and memory that a driver's pool released by itself.
+  // Bytes that `release` released at `places`, measured by the size of their
+  // pools: its result misses frees that it waited for, and memory that a driver
+  // released.
   std::size_t GivenBy(const std::vector<PlaceState*>& places,
                       FunctionRef<std::size_t()> release) const;
 

@@ -80,10 +80,9 @@ class GraphPool final : public CaptureHold, private Postponable {
   // Errors: std::bad_alloc.
   Front& FrontOf(const std::shared_ptr<PlaceState>& state,
                  const Stream& stream);
-  // Call when all streams of the capture have joined, or the capture failed.
+  // All streams of the capture have joined, or it failed.
   void CaptureEnded() noexcept;
-  // All users have removed the pool: increments `count` until the pool ends.
-  // Called once.
+  // All users have removed the pool. Counts it in `count` until it ends.
   void CountAsUnused(
       const std::shared_ptr<std::atomic<std::size_t>>& count) noexcept {
     unused_ = count;
@@ -94,11 +93,9 @@ class GraphPool final : public CaptureHold, private Postponable {
   void Hold(std::shared_ptr<Allocator> layer,
             Allocation* allocation) noexcept override;
 
-  // Bytes held from the system for this pool, at all places.
   std::size_t reserved_bytes() const;
 
  private:
-  // The part of a pool at one place.
   struct AtPlace {
     std::shared_ptr<PlaceState> state;
     std::shared_ptr<Reclaimer> reclaimer;
@@ -116,11 +113,9 @@ class GraphPool final : public CaptureHold, private Postponable {
   ~GraphPool() override;
 
   void End() noexcept override;
-  // Waits for the launches on every device with memory here. False if a wait
-  // fails.
+  // Waits on every device with memory here. False if a wait fails.
   bool AwaitLaunches() noexcept;
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
-  // Frees the held allocations, each through its layer.
   void ReleaseHeld() noexcept;
   // Called at the end, when no other thread can change the state.
   bool HasMemoryOf(const Device& device) const noexcept;

@@ -124,7 +124,7 @@ Allocation* StreamView::TakeAtLast(const Request& request,
   // If no further free can serve the request, it takes a block that is too
   // large.
   if (!IsDuringCapture() && (request.flags & kNoRetry) == 0) return nullptr;
-  Block* const block = busy_->TakeAny(request);
+  Block* const block = busy_->Take(request, /*may_waste=*/true);
   return block != nullptr ? block->allocation() : nullptr;
 }
 

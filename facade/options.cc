@@ -18,7 +18,6 @@
 #include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 #include "strata/facade/settings/auto_strategy.h"
-#include "strata/facade/settings/option_aliases.h"
 #include "strata/facade/settings/registered_options.h"
 #include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"
@@ -260,6 +259,36 @@ void CheckIpc(const Options& options) {
   }
 }
 
+// Throws if an alias of a strategy contradicts another alias, the strategy that
+// the user chose, or a kind of memory that the strategy does not support.
+void CheckAliases(const Options& options, bool strategy_was_set) {
+  const std::string in_words =
+      "allocator_strategy=" + options.allocator_strategy;
+  std::string chosen_by = in_words;
+  const auto contradict = [](const std::string& one, const std::string& other,
+                             const std::string& why) {
+    throw std::invalid_argument(one + " contradicts " + other + ": " + why);
+  };
+  const auto check = [&](bool is_set, const char* option,
+                         const std::string& strategy) {
+    if (!is_set) return;
+    const std::string means = "it means allocator_strategy=" + strategy;
+    if (strategy != options.Strategy()) contradict(option, chosen_by, means);
+    if (strategy_was_set && strategy != options.allocator_strategy) {
+      contradict(option, in_words, means);
+    }
+    chosen_by = option;
+  };
+  check(options.use_system_allocator, "use_system_allocator", "direct");
+  check(options.use_cuda_malloc_async_allocator,
+        "use_cuda_malloc_async_allocator", "cuda_malloc_async");
+  if (options.use_cuda_managed_memory &&
+      (TraitsOf(options.Strategy()) & kPoolsInDriver) != 0) {
+    contradict("use_cuda_managed_memory", chosen_by,
+               "a driver's pool has no managed memory");
+  }
+}
+
 // The strategy whose limits apply: auto may choose auto_growth.
 std::string LimitedStrategy(const std::string& strategy) {
   return strategy == kAutoStrategy ? Options().allocator_strategy : strategy;
@@ -403,7 +432,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   }
 }
 
-std::string Options::Strategy() const { return ResolveStrategy(*this); }
+std::string Options::Strategy() const {
+  if (use_system_allocator) return "direct";
+  if (use_cuda_malloc_async_allocator) return "cuda_malloc_async";
+  return allocator_strategy;
+}
 
 std::optional<unsigned char> Options::FillByte() const {
   if (alloc_fill_value >= 0) {

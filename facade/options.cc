@@ -107,17 +107,11 @@ std::string Show(const Field& value) {
   }
 }
 
-// A default in readable form: "80GiB" for a number of bytes.
-template <class Field>
-std::string ShowDefault(std::string_view type, const Field& value) {
-  if constexpr (std::is_same_v<Field, std::uint64_t>) {
-    if (type == "Bytes" && value != 0 && value % Mebibytes(1) == 0) {
-      return value % Gibibytes(1) == 0
-                 ? std::to_string(value / Gibibytes(1)) + "GiB"
-                 : std::to_string(value / Mebibytes(1)) + "MiB";
-    }
-  }
-  return Show(value);
+// The default of a row of options.def.
+std::string ShowDefault(const char* text) { return QuotedIfNeeded(text); }
+template <class Number>
+std::string ShowDefault(Number number) {
+  return Show(number);
 }
 
 struct Row {
@@ -129,7 +123,7 @@ struct Row {
 const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
 #define STRATA_OPTION(Type, name, member, default_value, help)                \
-  Row{OptionInfo{#name, #Type, ShowDefault(#Type, Options().member), help},   \
+  Row{OptionInfo{#name, #Type, ShowDefault(default_value), help},             \
       [](Options& options, std::string_view option, std::string_view value) { \
         Set##Type(option, value, options.member);                             \
       },                                                                      \

@@ -76,9 +76,7 @@ class SharedOrder final : public ChainStream {
   using Shares = std::vector<std::shared_ptr<Share>>;
 
   // Every other share. Adds the frees of shares that have ended to `frees`.
-  Shares Others(const Share* share, std::uint64_t& frees) const;
-  Shares All() const;
-  void Forget(const Shares& over);  // Hold mutex_.
+  Shares Others(const Share& share, std::uint64_t& frees) const;
 
   std::atomic<int> active_{0};           // Shares that requested memory.
   std::atomic<std::uint64_t> frees_{0};  // Frees of all shares.

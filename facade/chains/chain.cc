@@ -100,9 +100,7 @@ void Chain::EndFree(std::size_t bytes) noexcept {
     retry_.NotifyFree(bytes);
     return Unpin();
   }
-  const bool is_last = is_over();
-  hit_.lock.unlock();
-  if (is_last) Destroy();
+  UnlockOrEnd();
 }
 
 void Chain::WalkFree(Allocation* allocation) noexcept {
@@ -169,24 +167,22 @@ bool Chain::TryPin() noexcept {
 }
 
 void Chain::Unpin() noexcept {
-  bool is_last = false;
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    --pins_;
-    is_last = is_over();
-  }
-  if (is_last) Destroy();
+  hit_.lock.lock();
+  --pins_;
+  UnlockOrEnd();
 }
 
 void Chain::Drop() noexcept {
-  bool is_last = false;
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    orphan_ = true;
-    hit_.attention = &ChainState::kNeverPlain;
-    hit_.lock.Close();
-    is_last = is_over();
-  }
+  hit_.lock.lock();
+  orphan_ = true;
+  hit_.attention = &ChainState::kNeverPlain;
+  hit_.lock.Close();
+  UnlockOrEnd();
+}
+
+void Chain::UnlockOrEnd() noexcept {
+  const bool is_last = is_over();
+  hit_.lock.unlock();
   if (is_last) Destroy();
 }
 

@@ -114,6 +114,8 @@ class Chain : public Decorator, private Postponable {
   bool is_over() const {
     return orphan_ && pins_ == 0 && live_.live_allocations() == 0;
   }
+  // Releases the lock, and destroys the chain if it is over.
+  void UnlockOrEnd() noexcept;
   // Destroys the chain now, or once no capture is announced.
   void Destroy() noexcept;
   void End() noexcept override;

@@ -87,8 +87,6 @@ RetryOptions RetryOf(Place place, const Options& options,
   return retry;
 }
 
-const char* Environment(const char* name) { return std::getenv(name); }
-
 }  // namespace
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
@@ -164,9 +162,9 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
     }
     return place_.kind == PlaceKind::kPinned
                ? StrategyOfPinned(options, options_.decorators.stream_safe,
-                                  Environment)
+                                  &std::getenv)
                : StrategyOfHost(options, IsNumaNode(), has_visitors,
-                                Environment);
+                                &std::getenv);
   }
   HostStrategy strategy;
   strategy.name = StrategyOn(options_, device_->caps());

@@ -278,9 +278,7 @@ std::vector<std::string> TfEnvironmentVariables() {
 
 Options WithProcessEnvironment(const Options& options) {
   if (!options.host.tf_environment) return options;
-  TfEnvironment result = WithTfEnvironment(
-      options,
-      [](const char* name) -> const char* { return std::getenv(name); });
+  TfEnvironment result = WithTfEnvironment(options, &std::getenv);
   for (const std::string& change : result.changes) {
     STRATA_LOG(Warning) << change;
   }

@@ -288,6 +288,7 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
   const auto refuse = [&](Failure::Reason reason, Status status,
                           const char* detail) {
     failure = {.reason = reason,
+               .place = {},
                .status = status,
                .layer = "graph_pools",
                .detail = detail};

@@ -85,24 +85,18 @@ AllocationPtr Allocator::AllocateOrNull(const Request& request,
 
 Allocation* Allocator::AllocateRecord(const Request& request,
                                       Failure& failure) noexcept {
-  const auto refuse = [&](Failure::Reason reason, const char* detail) {
-    failure = Failure();
-    failure.reason = reason;
-    failure.place = place();
-    failure.layer = name();
-    failure.detail = detail;
-    failure.requested_bytes = request.bytes;
-    return nullptr;
-  };
   if (request.alignment != 0 &&
       (!IsPowerOfTwo(request.alignment) || request.alignment > kMaxAlignment)) {
-    return refuse(Failure::Reason::kBadRequest,
-                  "alignment must be a power of two up to 16 MiB");
+    failure = Refusal(Failure::Reason::kBadRequest, request,
+                      "alignment must be a power of two up to 16 MiB");
+    return nullptr;
   }
   if (request.bytes == 0 && !returns_handles()) {
     Allocation* zero = AllocateZero();
-    return zero != nullptr ? zero
-                           : refuse(Failure::Reason::kHostMemory, "no record");
+    if (zero == nullptr) {
+      failure = Refusal(Failure::Reason::kHostMemory, request, "no record");
+    }
+    return zero;
   }
   Allocation* allocation = Attempt(request, failure);
   if (allocation == nullptr && failure.MayReclaim() &&
@@ -110,6 +104,17 @@ Allocation* Allocator::AllocateRecord(const Request& request,
     allocation = Reclaim(request, failure);
   }
   return allocation == nullptr ? nullptr : Adopt(allocation, failure);
+}
+
+Failure Allocator::Refusal(Failure::Reason reason, const Request& request,
+                           const char* detail) const {
+  Failure failure;
+  failure.reason = reason;
+  failure.place = place();
+  failure.layer = name();
+  failure.detail = detail;
+  failure.requested_bytes = request.bytes;
+  return failure;
 }
 
 Allocation* Allocator::Attempt(const Request& request,
@@ -140,13 +145,9 @@ Allocation* Allocator::Adopt(Allocation* allocation,
   if (fill_ == nullptr) return allocation;
   const Status status = fill_->Apply(*allocation, stream());
   if (status == Status::kSuccess) return allocation;
-  failure = Failure();
-  failure.reason = Failure::Reason::kDevice;
-  failure.place = place();
-  failure.layer = name();
-  failure.detail = "debug fill";
+  failure = Refusal(Failure::Reason::kDevice,
+                    Request{allocation->requested_bytes()}, "debug fill");
   failure.status = status;
-  failure.requested_bytes = allocation->requested_bytes();
   block->owner->DoFree(allocation);
   return nullptr;
 }

@@ -141,6 +141,9 @@ class Allocator {
   // null.
   Allocation* Adopt(Allocation* allocation, Failure& failure) noexcept;
   Allocation* AllocateRecord(const Request& request, Failure& failure) noexcept;
+  // The failure of a request that this layer refuses.
+  Failure Refusal(Failure::Reason reason, const Request& request,
+                  const char* detail = "") const;
 
  private:
   friend void FreeAllocation(Allocation* allocation) noexcept;

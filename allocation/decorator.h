@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "strata/allocation/allocator.h"
@@ -17,7 +19,12 @@ namespace strata {
 class Decorator : public Allocator {
  public:
   // Errors: std::invalid_argument if `underlying` is null.
-  explicit Decorator(std::shared_ptr<Allocator> underlying);
+  explicit Decorator(std::shared_ptr<Allocator> underlying)
+      : underlying_(std::move(underlying)) {
+    if (underlying_ == nullptr) {
+      throw std::invalid_argument("a decorator needs an underlying allocator");
+    }
+  }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override {

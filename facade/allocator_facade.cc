@@ -269,15 +269,6 @@ AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      void* stream_handle) {
   return FrontOf(place, stream_handle).Allocate(request);
 }
-std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
-                                                         std::size_t bytes) {
-  return Alloc(place, bytes);
-}
-std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
-                                                         std::size_t bytes,
-                                                         Stream stream) {
-  return Alloc(place, bytes, stream);
-}
 AllocationPtr AllocatorFacade::TryAlloc(Place place, const Request& request,
                                         Failure& failure) {
   return Find(place).DefaultFront().AllocateOrNull(request, failure);

@@ -105,9 +105,13 @@ class AllocatorFacade {
   Allocation* AllocPlain(Place place, std::size_t bytes);
   Allocation* AllocPlain(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);
-  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
+  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes) {
+    return Alloc(place, bytes);
+  }
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
-                                          Stream stream);
+                                          Stream stream) {
+    return Alloc(place, bytes, stream);
+  }
   // Returns null and sets `failure` where Alloc throws for lack of memory.
   AllocationPtr TryAlloc(Place place, const Request& request, Failure& failure);
   AllocationPtr TryAlloc(Place place, const Request& request, Stream stream,
@@ -161,8 +165,10 @@ class AllocatorFacade {
   // not reused before that work completes. Returns false if nothing was
   // recorded: `stream` is the allocation's own stream, or the allocation has no
   // memory.
-  bool RecordStream(const AllocationPtr& allocation, Stream stream);
   bool RecordStream(Allocation& allocation, Stream stream);
+  bool RecordStream(const AllocationPtr& allocation, Stream stream) {
+    return RecordStream(*allocation, stream);
+  }
   // Like RecordStream, for a use that is complete when `event` is. The caller
   // recorded `event` on `stream` after that use. Replaces the record of that
   // stream. The event may be recorded again, or destroyed, at once;
@@ -177,10 +183,12 @@ class AllocatorFacade {
   // Errors: as RecordStream; then `allocation` is not freed.
   void Free(AllocationPtr&& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
-  bool InSameStream(const Allocation& allocation, Stream stream);
+  bool InSameStream(const Allocation& allocation, Stream stream) {
+    return GetStream(allocation) == stream;
+  }
   // The address that the system returned for the chunk that holds the
   // allocation.
-  void* GetBasePtr(const Allocation& allocation);
+  void* GetBasePtr(const Allocation& allocation) { return allocation.base(); }
 
   // Memory for CUDA graphs (facade_graphs.cc). A capture allocates from a graph
   // pool: memory allocated in its streams comes from the pool, and remains
@@ -196,8 +204,10 @@ class AllocatorFacade {
   //
   // Errors: std::logic_error if a capture of the pool, or of the stream, is
   //   announced and its end was not seen.
-  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
-  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
+  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0,
+                                            Stream stream = Stream()) {
+    return Announce(id, stream).pool;
+  }
   // The capture that was announced for the pool has ended, or never began.
   // Without this call the facade notices the end later, but only if a request
   // was made in the capture. Ignored while a capture of the pool is under way.
@@ -370,13 +380,11 @@ class AllocatorFacade {
   };
   // As PrepareMemoryPoolForCUDAGraph.
   Announcement Announce(GraphPoolId id, Stream stream);
-  // As CaptureEnded and RemoveMemoryPoolOfCUDAGraph, for that announcement
-  // only.
+  // CaptureEnded and RemoveMemoryPoolOfCUDAGraph for one announcement.
   void Finish(const Announcement& announcement) noexcept;
 
   void MakeShared();
   void AddPlaces();
-  // Writes the log line of --enable_gpu_memory_usage_log.
   void LogUsage() noexcept;
   void Close() noexcept;
   PlaceState& Find(Place place) const {
@@ -402,7 +410,7 @@ class AllocatorFacade {
   // thread's own stream when the thread ends; it runs in that thread.
   void EndStream(const Stream& stream);
   void EndOfThread(const Stream& stream);
-  // Throws unless the stream's handle still names the stream.
+  // Throws unless the handle of the stream still names it.
   void CheckStream(Stream stream);
   // Throws std::invalid_argument, naming the function `what`, unless memory of
   // `stream` can be marked.
@@ -413,12 +421,11 @@ class AllocatorFacade {
   // Throws because the call would end a capture: the device cannot switch the
   // thread to the relaxed capture mode.
   [[noreturn]] static void ThrowNotRelaxed(const char* call);
-  // Sets the peak in use of `sum`, which holds the sum of all fronts.
   void SetPeak(const PlaceState& state, Stats& sum) const;
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
-  // Bytes that `release` released to the system at `places`, measured by the
-  // size of their pools. The result of `release` alone misses frees that it
-  // waited for, and memory that a driver's pool released by itself.
+  // Bytes that `release` released at `places`, measured by the size of their
+  // pools: its result misses frees that it waited for, and memory that a driver
+  // released.
   std::size_t GivenBy(const std::vector<PlaceState*>& places,
                       FunctionRef<std::size_t()> release) const;
 

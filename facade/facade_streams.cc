@@ -153,15 +153,14 @@ void AllocatorFacade::ObserveLostStreams(std::function<void(Stream)> observer) {
 }
 
 void AllocatorFacade::EndLostStreams() {
-  LostStreams& streams = timelines_->lost();
-  if (!streams.any() || graph_pools_->gate().any()) return;
-  while (std::unique_ptr<LostStreams::Lost> lost = streams.Take()) {
+  while (timelines_->any_lost() && !graph_pools_->gate().any()) {
+    const Stream lost = timelines_->TakeLost();
+    if (lost.uid == 0) return;
     try {
-      EndOfThread(lost->stream);
-      if (lost_observer_) lost_observer_(lost->stream);
+      EndOfThread(lost);
+      if (lost_observer_) lost_observer_(lost);
     } catch (const std::bad_alloc&) {
-      streams.Add(std::move(lost));
-      return;
+      return timelines_->ReturnLost(lost);
     }
   }
 }
@@ -199,10 +198,6 @@ bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
   RequireMarkable("RecordStream", stream);
   return allocation.owner()->RecordStream(&allocation, stream);
 }
-bool AllocatorFacade::RecordStream(const AllocationPtr& allocation,
-                                   Stream stream) {
-  return RecordStream(*allocation, stream);
-}
 
 bool AllocatorFacade::RecordUse(Allocation& allocation, Stream stream,
                                 Event event) {
@@ -227,15 +222,6 @@ void AllocatorFacade::Free(AllocationPtr&& allocation, Stream stream) {
 Stream AllocatorFacade::GetStream(const Allocation& allocation) {
   return HasMemory(allocation) ? allocation.owner()->stream()
                                : GetDefaultStream(allocation.place());
-}
-
-bool AllocatorFacade::InSameStream(const Allocation& allocation,
-                                   Stream stream) {
-  return GetStream(allocation) == stream;
-}
-
-void* AllocatorFacade::GetBasePtr(const Allocation& allocation) {
-  return allocation.base();
 }
 
 }  // namespace strata

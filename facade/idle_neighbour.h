@@ -48,7 +48,7 @@ class IdleNeighbour final : private ReclaimSource {
   void ForEachOther(FunctionRef<void(Entry&)> ask) const noexcept;
 
   const std::shared_ptr<Entry> entry_;
-  // Registration of this object; the last member, so it is destroyed first.
+  // The last member, so it is destroyed first.
   Reclaimer::Registration registration_;
 };
 

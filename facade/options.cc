@@ -18,7 +18,6 @@
 #include "strata/base/parse_number.h"
 #include "strata/base/size.h"
 #include "strata/facade/settings/auto_strategy.h"
-#include "strata/facade/settings/option_aliases.h"
 #include "strata/facade/settings/registered_options.h"
 #include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"
@@ -108,17 +107,11 @@ std::string Show(const Field& value) {
   }
 }
 
-// A default in readable form: "80GiB" for a number of bytes.
-template <class Field>
-std::string ShowDefault(std::string_view type, const Field& value) {
-  if constexpr (std::is_same_v<Field, std::uint64_t>) {
-    if (type == "Bytes" && value != 0 && value % Mebibytes(1) == 0) {
-      return value % Gibibytes(1) == 0
-                 ? std::to_string(value / Gibibytes(1)) + "GiB"
-                 : std::to_string(value / Mebibytes(1)) + "MiB";
-    }
-  }
-  return Show(value);
+// The default of a row of options.def.
+std::string ShowDefault(const char* text) { return QuotedIfNeeded(text); }
+template <class Number>
+std::string ShowDefault(Number number) {
+  return Show(number);
 }
 
 struct Row {
@@ -130,7 +123,7 @@ struct Row {
 const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
 #define STRATA_OPTION(Type, name, member, default_value, help)                \
-  Row{OptionInfo{#name, #Type, ShowDefault(#Type, Options().member), help},   \
+  Row{OptionInfo{#name, #Type, ShowDefault(default_value), help},             \
       [](Options& options, std::string_view option, std::string_view value) { \
         Set##Type(option, value, options.member);                             \
       },                                                                      \
@@ -257,6 +250,36 @@ void CheckIpc(const Options& options) {
         "strata_ipc=legacy contradicts allocator_strategy=" + strategy +
         "; use auto_growth or auto: cudaIpc handles name memory of cudaMalloc "
         "only");
+  }
+}
+
+// Throws if an alias of a strategy contradicts another alias, the strategy that
+// the user chose, or a kind of memory that the strategy does not support.
+void CheckAliases(const Options& options, bool strategy_was_set) {
+  const std::string in_words =
+      "allocator_strategy=" + options.allocator_strategy;
+  std::string chosen_by = in_words;
+  const auto contradict = [](const std::string& one, const std::string& other,
+                             const std::string& why) {
+    throw std::invalid_argument(one + " contradicts " + other + ": " + why);
+  };
+  const auto check = [&](bool is_set, const char* option,
+                         const std::string& strategy) {
+    if (!is_set) return;
+    const std::string means = "it means allocator_strategy=" + strategy;
+    if (strategy != options.Strategy()) contradict(option, chosen_by, means);
+    if (strategy_was_set && strategy != options.allocator_strategy) {
+      contradict(option, in_words, means);
+    }
+    chosen_by = option;
+  };
+  check(options.use_system_allocator, "use_system_allocator", "direct");
+  check(options.use_cuda_malloc_async_allocator,
+        "use_cuda_malloc_async_allocator", "cuda_malloc_async");
+  if (options.use_cuda_managed_memory &&
+      (TraitsOf(options.Strategy()) & kPoolsInDriver) != 0) {
+    contradict("use_cuda_managed_memory", chosen_by,
+               "a driver's pool has no managed memory");
   }
 }
 
@@ -403,7 +426,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   }
 }
 
-std::string Options::Strategy() const { return ResolveStrategy(*this); }
+std::string Options::Strategy() const {
+  if (use_system_allocator) return "direct";
+  if (use_cuda_malloc_async_allocator) return "cuda_malloc_async";
+  return allocator_strategy;
+}
 
 std::optional<unsigned char> Options::FillByte() const {
   if (alloc_fill_value >= 0) {
@@ -425,7 +452,7 @@ std::vector<OptionInfo> OptionTable() {
 std::vector<RemovedOption> RemovedOptions() {
   return {
 #define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
-  RemovedOption{#name, #Type, why},
+  RemovedOption{#name, #Type, #default_value, why},
 #include "strata/facade/settings/removed_options.def"
 #undef STRATA_REMOVED_OPTION
   };

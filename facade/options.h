@@ -78,6 +78,7 @@ std::vector<OptionInfo> OptionTable();
 struct RemovedOption {
   const char* name;
   const char* type;
+  const char* default_value;
   const char* why;
 };
 

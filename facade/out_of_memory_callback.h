@@ -49,8 +49,7 @@ class OutOfMemoryCallback::Source final
  public:
   Source(Place place, OutOfMemoryFunction function);
 
-  // Stops further calls of the function. Destroys it unless a call is in
-  // flight.
+  // Destroys the function once no call is in flight; stops further calls.
   void Drop() noexcept;
 
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {

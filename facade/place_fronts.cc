@@ -110,18 +110,23 @@ void PlaceState::Finish(Chain& chain, const Stats& totals) {
       std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
 }
 
-void PlaceState::MakeRoomInList() {
+Front* PlaceState::AddFront(const std::shared_ptr<ChainStream>& stream,
+                            std::shared_ptr<Allocator> chain,
+                            Chain::Role role) {
+  const std::lock_guard<std::mutex> guard(list_mutex_);
+  // First, because a front that was made must be listed.
   if (fronts_.size() == fronts_.capacity()) {
     fronts_.reserve(2 * fronts_.size() + 1);
   }
-}
-
-void PlaceState::List(Front* front) noexcept {
+  auto* front =
+      new Front({shared_from_this(), device_, gate(), reclaimer_->retry(),
+                 fill_.get(), allocation_log_.get()},
+                stream, std::move(chain), role);
   front->listing().position = fronts_.size();
   front->listing().number = ++listed_;
   fronts_.push_back(front);
-  // Watch the front's own stream.
   HeedEnd(*front, front->stream());
+  return front;
 }
 
 void PlaceState::Heed(Chain& chain, std::uint64_t uid) {

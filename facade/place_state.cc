@@ -14,14 +14,11 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/managed_allocator.h"
 #include "strata/allocation/system/numa_allocator.h"
-#include "strata/allocation/system/pinned_allocator.h"
 #include "strata/base/log.h"
 #include "strata/base/size.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/captured_alloc.h"
-#include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
@@ -89,8 +86,6 @@ RetryOptions RetryOf(Place place, const Options& options,
   retry.platform = platform;
   return retry;
 }
-
-const char* Environment(const char* name) { return std::getenv(name); }
 
 }  // namespace
 
@@ -167,9 +162,9 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
     }
     return place_.kind == PlaceKind::kPinned
                ? StrategyOfPinned(options, options_.decorators.stream_safe,
-                                  Environment)
+                                  &std::getenv)
                : StrategyOfHost(options, IsNumaNode(), has_visitors,
-                                Environment);
+                                &std::getenv);
   }
   HostStrategy strategy;
   strategy.name = StrategyOn(options_, device_->caps());
@@ -258,30 +253,17 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
   has_visitors_ = true;
 }
 
-std::shared_ptr<Allocator> PlaceState::BuildChain(
-    const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context = context_;
-  context.stream = stream;
-  return Decorate(strategy_->For(stream), options_.decorators, context);
-}
-
-ChainServices PlaceState::ServicesOf() noexcept {
-  return {shared_from_this(),  device_,     gate(),
-          reclaimer_->retry(), fill_.get(), allocation_log_.get()};
-}
-
 Front* PlaceState::MakeFront(const Stream& stream) {
   const bool may_bias = options_.decorators.biased_lock();
   auto chain_stream =
       has_streams() ? std::make_shared<ChainStream>(
                           *device_, stream, timelines_->Of(stream), may_bias)
                     : std::make_shared<ChainStream>(may_bias);
-  auto chain = BuildChain(chain_stream);
-  const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  MakeRoomInList();
-  auto* front = new Front(ServicesOf(), chain_stream, std::move(chain));
-  List(front);
-  return front;
+  ChainContext context = context_;
+  context.stream = chain_stream;
+  auto chain =
+      Decorate(strategy_->For(chain_stream), options_.decorators, context);
+  return AddFront(chain_stream, std::move(chain), Front::Role::kEager);
 }
 
 Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
@@ -291,13 +273,8 @@ Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
   ChainContext context = context_;
   context.stream = stream;
   context.reclaimer = std::move(reclaimer);
-  auto chain = Decorate(std::move(strategy), decorators, context);
-  const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  MakeRoomInList();
-  auto* front =
-      new Front(ServicesOf(), stream, std::move(chain), Front::Role::kGraph);
-  List(front);
-  return front;
+  return AddFront(stream, Decorate(std::move(strategy), decorators, context),
+                  Front::Role::kGraph);
 }
 
 Allocation* PlaceState::TryAllocateCaptured(const Stream& stream,

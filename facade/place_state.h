@@ -21,7 +21,7 @@
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/base/function_ref.h"
-#include "strata/facade/chains/chain_home.h"
+#include "strata/facade/chains/chain.h"
 #include "strata/facade/idle_neighbour.h"
 #include "strata/facade/lookup/front_table.h"
 #include "strata/facade/lookup/key_table.h"
@@ -35,7 +35,6 @@ namespace strata {
 
 class CapturedAlloc;
 class Front;
-struct ChainServices;
 class ThreadEnds;
 
 // The state that all chains of one place share, and the list of those chains.
@@ -76,9 +75,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
     return GuardReporterOf(options_.decorators, context_);
   }
 
-  // The strategy of the chains at this place.
   const std::string& strategy_name() const { return strategy_name_.name; }
-  // Options for the chains of a graph pool at this place.
   const StrategyOptions& strategy_options() const { return settings_; }
   const DecoratorOptions& decorator_options() const {
     return options_.decorators;
@@ -99,7 +96,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
     Front* front = by_uid_->Find(place_, uid);
     return front != nullptr ? *front : FindOrMake(stream, uid);
   }
-  // The front of the driver's handle; null if Remember was not called for it.
+  // Null if Remember was not called for the handle.
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);
   }
@@ -108,18 +105,17 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   }
   // Lets TellOfEnd of `stream` visit the chain.
   void HeedEnd(Chain& chain, Stream stream) noexcept override;
-  // Notifies the layers that know the stream of its end: the layers of its own
-  // chains, and of chains with memory that is marked with it.
+  // Notifies the layers that know the stream of its end, also in chains with
+  // memory that is marked with it.
   //
   // Errors: std::bad_alloc.
   // Cost: visits no other front.
   void TellOfEnd(Stream stream);
-  // Removes the stream's front from the tables; null if there is none. The
-  // caller drops it.
+  // Removes the front from the tables; null if there is none. The caller drops
+  // it.
   Front* TakeOut(Stream stream);
-  // Drops the stream's front, if there is one: the stream is about to be
-  // destroyed, and its timeline has ended. Work in it may be running. Does not
-  // wait.
+  // Drops the front of a stream that is about to be destroyed; its timeline has
+  // ended. Does not wait.
   void Retire(Stream stream) noexcept;
   // Drops all fronts and callbacks: the facade is being destroyed.
   void Close() noexcept;
@@ -157,20 +153,19 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void AddVisitor(ChunkPool::Visitor visitor);
 
   void Finish(Chain& chain, const Stats& totals) override;
-  // Calls `visit` with every front, including orphans, with no lock held. A
-  // front lives at least until its visit returns.
+  // Visits every front, including orphans, with no lock held. A front lives at
+  // least until its visit returns.
   void ForEachFront(FunctionRef<void(Front&)> visit) const;
-  // Visits every layer of every chain once, and the remains of ended chains.
-  // Memory that is allocated or freed meanwhile may be missed.
+  // Visits every layer once, and the remains of ended chains. May miss memory
+  // that is allocated or freed meanwhile.
   void AcceptAll(AllocatorVisitor& visitor) const;
 
   void Explain(Failure& failure) const noexcept override;
-  // The sum of the statistics of all fronts, past and present.
+  // Sum over all fronts, past and present.
   Stats SumOfFronts() const;
-  // The sum of the statistics of their strategies: hits, misses, splits and
-  // joins, of past and present fronts, and the free memory.
+  // Sum over their strategies: hits, misses, splits and joins of past and
+  // present fronts, and the free memory.
   Stats SumOfStrategies() const;
-  // The largest peak in use of any one front.
   std::uint64_t LargestPeak() const;
   void ResetPeak();
 
@@ -181,38 +176,31 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
   void SettleFrees() const override;
 
-  // Ends a visit to a chain.
   struct Unpinner {
     void operator()(Chain* chain) const noexcept;
   };
   using PinnedChain = std::unique_ptr<Chain, Unpinner>;
   using PinnedFront = std::unique_ptr<Front, Unpinner>;
 
-  // The strategy of this place, with or without visitors.
   HostStrategy StrategyNow(bool has_visitors) const;
   bool IsNumaNode() const;
   std::shared_ptr<Allocator> MakeSystemAllocator(
       const std::string& strategy) const;
   // Builds the pool and the strategy, before any chain is built on them.
   void BuildPool(const HostStrategy& strategy);
-  // Hold list_mutex_.
-  std::vector<PinnedFront> PinAll() const;
-  void List(Front* front) noexcept;  // uses the room of MakeRoomInList
-  void MakeRoomInList();
+  std::vector<PinnedFront> PinAll() const;  // Hold list_mutex_.
   // Hold heeds_mutex_. Errors: std::bad_alloc.
   void Heed(Chain& chain, std::uint64_t uid);
   void ForgetHeeds(Chain& chain) noexcept;
   Front* MakeFront(const Stream& stream);
-  // If the stream is the calling thread's own, registers for the end of the
-  // thread.
+  // Builds a front above `chain`, and lists it.
+  Front* AddFront(const std::shared_ptr<ChainStream>& stream,
+                  std::shared_ptr<Allocator> chain, Chain::Role role);
+  // Watches the end of the thread if the stream is its own.
   void WatchIfOwn(const Stream& stream) const;
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
-  // Adds `front`, which is new, to the table. Drops it if there is no memory
-  // for that. Hold fronts_mutex_.
+  // Drops `front` if the table has no memory for it. Hold fronts_mutex_.
   void InsertOrDrop(std::uint64_t uid, Front* front);
-  std::shared_ptr<Allocator> BuildChain(
-      const std::shared_ptr<ChainStream>& stream) const;
-  ChainServices ServicesOf() noexcept;
 
   const Place place_;
   const std::shared_ptr<Platform> platform_;

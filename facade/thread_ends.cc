@@ -10,53 +10,42 @@
 #include "strata/base/thread_end.h"
 
 namespace strata {
-// The notes of one thread.
-class ThreadEnds::Notes {
- public:
-  ~Notes() {
-    // A callback may watch another stream.
-    while (!notes_.empty()) {
-      const Note note = std::move(notes_.back());
-      notes_.pop_back();
-      note.ends->Tell(note.stream);
-    }
-  }
+namespace {
 
-  // The notes of the calling thread; null: none.
-  static thread_local constinit Notes* t_own;
-
-  void Add(std::shared_ptr<ThreadEnds> ends, const Stream& stream) {
-    // Remove the notes of closed facades.
-    std::erase_if(
-        notes_, [](const Note& note) { return note.ends->gate_.is_closed(); });
-    const auto is_same = [&](const Note& note) {
-      return note.ends == ends && note.stream == stream;
-    };
-    if (std::any_of(notes_.begin(), notes_.end(), is_same)) return;
-    notes_.push_back({std::move(ends), stream});
-  }
-
- private:
-  struct Note {
-    std::shared_ptr<ThreadEnds> ends;
-    Stream stream;
-  };
-
-  std::vector<Note> notes_;
+struct Note {
+  std::shared_ptr<ThreadEnds> ends;
+  Stream stream;
 };
 
-thread_local constinit ThreadEnds::Notes* ThreadEnds::Notes::t_own = nullptr;
+// The notes of the calling thread; null: none.
+thread_local constinit std::vector<Note>* t_notes = nullptr;
+
+}  // namespace
+
+void ThreadEnds::TellAll() noexcept {
+  // A callback may watch another stream.
+  while (!t_notes->empty()) {
+    const Note note = std::move(t_notes->back());
+    t_notes->pop_back();
+    note.ends->Tell(note.stream);
+  }
+  delete std::exchange(t_notes, nullptr);
+}
 
 void ThreadEnds::Watch(const Stream& stream) {
-  static thread_local constinit ThreadEnd end([]() noexcept {
-    // A callback may watch another stream: the notes are still there.
-    delete Notes::t_own;
-    Notes::t_own = nullptr;
-  });
+  static thread_local constinit ThreadEnd end(&TellAll);
   if (end.is_over()) return;
   if (!end.Add()) throw std::bad_alloc();
-  if (Notes::t_own == nullptr) Notes::t_own = new Notes;
-  Notes::t_own->Add(shared_from_this(), stream);
+  if (t_notes == nullptr) t_notes = new std::vector<Note>;
+  // Remove the notes of closed facades.
+  std::erase_if(*t_notes,
+                [](const Note& note) { return note.ends->gate_.is_closed(); });
+  const std::shared_ptr<ThreadEnds> self = shared_from_this();
+  if (std::none_of(t_notes->begin(), t_notes->end(), [&](const Note& note) {
+        return note.ends == self && note.stream == stream;
+      })) {
+    t_notes->push_back({self, stream});
+  }
 }
 
 void ThreadEnds::Tell(const Stream& stream) noexcept {

@@ -35,8 +35,8 @@ class ThreadEnds : public std::enable_shared_from_this<ThreadEnds> {
   void Close() noexcept { gate_.Close(); }
 
  private:
-  class Notes;
-
+  // Calls back for each watched stream of the calling thread.
+  static void TellAll() noexcept;
   void Tell(const Stream& stream) noexcept;
 
   const std::function<void(const Stream&)> ended_;

@@ -60,27 +60,23 @@ std::vector<std::string> StrategyFactories::Names() const {
   return names;
 }
 
-const StrategyFactory* StrategyFactories::Best(std::string_view name) const {
+std::optional<StrategyFactory> StrategyFactories::Peek(
+    std::string_view name) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
   const StrategyFactory* best = nullptr;
   for (const StrategyFactory& factory : factories_) {
     if (factory.name != name) continue;
     if (best == nullptr || factory.priority > best->priority) best = &factory;
   }
-  return best;
-}
-
-std::optional<StrategyFactory> StrategyFactories::Peek(
-    std::string_view name) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const StrategyFactory* best = Best(name);
   return best != nullptr ? std::optional<StrategyFactory>(*best) : std::nullopt;
 }
 
 std::optional<StrategyFactory> StrategyFactories::Find(std::string_view name) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  was_used_ = true;
-  const StrategyFactory* best = Best(name);
-  return best != nullptr ? std::optional<StrategyFactory>(*best) : std::nullopt;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    was_used_ = true;
+  }
+  return Peek(name);
 }
 
 StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept

@@ -93,9 +93,6 @@ class StrategyFactories {
   std::optional<StrategyFactory> Peek(std::string_view name) const;
 
  private:
-  // Hold mutex_. Null if the name is unknown.
-  const StrategyFactory* Best(std::string_view name) const;
-
   mutable std::mutex mutex_;
   std::vector<StrategyFactory> factories_;  // guarded by mutex_
   bool was_used_ = false;                   // guarded by mutex_

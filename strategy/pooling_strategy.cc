@@ -12,16 +12,6 @@ PoolingStrategy::PoolingStrategy(std::shared_ptr<ChunkPool> pool,
       pool_(std::move(pool)),
       stream_(std::move(stream)) {}
 
-Failure PoolingStrategy::Refusal(Failure::Reason reason,
-                                 const Request& request) const {
-  Failure failure;
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
-  return failure;
-}
-
 bool PoolingStrategy::WaitForWork() const noexcept {
   const Status status = stream_->Synchronize();
   STRATA_LOG_IF(Error,

@@ -51,8 +51,6 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   const std::shared_ptr<ChunkPool>& shared_pool() const { return pool_; }
   ChainStream& chain_stream() const { return *stream_; }
 
-  // Fills in the layer, the place and the request.
-  Failure Refusal(Failure::Reason reason, const Request& request) const;
   // Waits for the work of the streams, before their memory is freed to the
   // system. False if it cannot wait, for example during a capture.
   bool WaitForWork() const noexcept;

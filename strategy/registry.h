@@ -70,8 +70,6 @@ class StrategySource {
   // the device. Call it before For.
   void ForgetOver() noexcept;
 
-  // Whether all streams share one instance.
-  bool is_shared() const { return is_shared_; }
   // The shared instance; null before the first chain, or if streams do not
   // share the strategy.
   std::shared_ptr<Allocator> shared() const;

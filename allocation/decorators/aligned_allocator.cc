@@ -23,13 +23,9 @@ Allocation* AlignedAllocator::TryAllocate(const Request& request,
   const std::optional<std::size_t> padded = CheckedAdd(
       request.bytes, request.alignment - underlying()->natural_alignment());
   if (!padded || request.alignment > kMaxAlignment) {
-    failure = Failure();
-    failure.reason =
-        padded ? Failure::Reason::kBadRequest : Failure::Reason::kTooLarge;
-    failure.layer = name();
-    failure.detail = "alignment";
-    failure.place = place();
-    failure.requested_bytes = request.bytes;
+    failure = Refusal(
+        padded ? Failure::Reason::kBadRequest : Failure::Reason::kTooLarge,
+        request, "alignment");
     return nullptr;
   }
   Request larger = request;

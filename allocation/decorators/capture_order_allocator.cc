@@ -10,10 +10,9 @@
 #include "strata/allocation/streams/lost_use.h"
 
 namespace strata {
-namespace {
-
-bool Precede(Device& device, const std::vector<GraphNode>& earlier,
-             std::vector<GraphNode> open) {
+bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
+                const std::vector<GraphNode>& later) noexcept try {
+  std::vector<GraphNode> open = later;
   std::unordered_set<void*> missing;
   for (const GraphNode& node : earlier) missing.insert(node.value);
   std::unordered_set<void*> seen;
@@ -30,17 +29,8 @@ bool Precede(Device& device, const std::vector<GraphNode>& earlier,
     open.insert(open.end(), before.begin(), before.end());
   }
   return missing.empty();
-}
-
-}  // namespace
-
-bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
-                const std::vector<GraphNode>& later) noexcept {
-  try {
-    return Precede(device, earlier, later);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 bool CaptureFrontier(Device& device, const Stream& stream,

@@ -68,8 +68,7 @@ class CaptureOrderAllocator final : public Decorator {
   void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "capture_order"; }
 
-  // Call it when the capture of this stream has ended: all its streams have
-  // joined, or none of its work will ever run.
+  // The capture has ended: all its streams have joined, or its work never runs.
   void CaptureEnded() noexcept;
 
  private:
@@ -83,14 +82,11 @@ class CaptureOrderAllocator final : public Decorator {
   };
   using List = std::list<Marked>;
 
-  // Reads the captured work of `stream`, which is about to be destroyed, for
-  // the blocks it marked.
+  // Notes the captured work of a stream that ends, for the blocks it marked.
   void NoteEnd(const Stream& stream) noexcept;
-  // Defers `freed`, blocks freed when `ended` captures had ended. Leaves it to
-  // the caller if there is nothing to wait for, or if a capture has ended
-  // since.
+  // Defers `freed`, unless there is nothing to wait for or a capture has ended
+  // since there were `ended` of them.
   void Defer(List* freed, std::uint64_t ended) noexcept;
-  // Moves to `ready` the blocks that may be reused.
   void TakeReady(List* ready) noexcept;
   void GiveAll(List* ready) noexcept;
 

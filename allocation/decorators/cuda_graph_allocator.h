@@ -62,10 +62,8 @@ class CudaGraphAllocator final : public Decorator {
   // Errors: std::bad_alloc.
   void AddHoldsOf(const Stream& stream, Holds& holds,
                   bool may_be_gone = false) const;
-  // True if a capture may use memory that `stream` uses.
   bool IsHeld(const Stream& stream) const noexcept;
   void NoteUses(Block& block, const Stream& stream, const Holds& holds);
-  // Frees memory that no capture holds. `timelines_` is not null.
   void FreeBelow(Allocation* allocation) noexcept;
   bool any() const { return timelines_ != nullptr && timelines_->gate().any(); }
 

@@ -78,15 +78,12 @@ Allocation* FaultAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
   if (!ShouldFail(++calls_)) return underlying()->TryAllocate(request, failure);
   ++refused_;
-  failure = Failure();
   const PlaceKind kind = place().kind;
-  failure.reason = kind == PlaceKind::kHost || kind == PlaceKind::kPinned
-                       ? Failure::Reason::kHostMemory
-                       : Failure::Reason::kDeviceMemory;
-  failure.layer = name();
-  failure.detail = "refused on purpose";
-  failure.place = place();
-  failure.requested_bytes = failure.rounded_bytes = request.bytes;
+  failure = Refusal(kind == PlaceKind::kHost || kind == PlaceKind::kPinned
+                        ? Failure::Reason::kHostMemory
+                        : Failure::Reason::kDeviceMemory,
+                    request, "refused on purpose");
+  failure.rounded_bytes = request.bytes;
   return nullptr;
 }
 

@@ -50,11 +50,8 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
   Reservation reservation(*budget_, request.bytes);
   if (!reservation.held()) {
     ++failures_;
-    failure = Failure();
-    failure.reason = Failure::Reason::kBudget;
-    failure.layer = name();
-    failure.place = place();
-    failure.requested_bytes = failure.rounded_bytes = request.bytes;
+    failure = Refusal(Failure::Reason::kBudget, request);
+    failure.rounded_bytes = request.bytes;
     failure.in_use_bytes = budget_->in_use_bytes();
     failure.limit_bytes = budget_->limit_bytes();
     failure.limit_flag = kInUseLimitFlag;

@@ -96,17 +96,15 @@ class CaptureGate {
   // not disturb a capture. False for the legacy stream during any capture.
   bool MayTouch(Device& device, const Stream& stream) const noexcept;
 
-  // Ends `what` when no capture is announced: at once, without the other
-  // postponed objects, or later in EndPostponed().
+  // Ends `what` at once if no capture is announced, else in EndPostponed().
   void EndLater(Postponable& what) noexcept;
-  // Postpones `what`, whose end failed; EndPostponed() tries again. After
-  // Close(), returns false and does nothing.
+  // Makes EndPostponed() try again to end `what`. False, and nothing is done,
+  // after Close().
   bool Postpone(Postponable& what) noexcept;
-  // Ends the postponed objects. Does nothing while a capture is announced.
+  // Does nothing while a capture is announced.
   void EndPostponed() noexcept;
   // Announces that the next call of EndPostponed() is the last.
   void Close() noexcept { is_closed_ = true; }
-  // Number of postponed objects.
   std::size_t postponed() const noexcept { return postponed_count_; }
 
  private:

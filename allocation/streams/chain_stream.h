@@ -43,7 +43,7 @@ class ChainStream : public std::enable_shared_from_this<ChainStream> {
   // Device of the memory that the chain allocates; null for host memory.
   virtual Device* memory_device() const { return device_; }
   Stream stream() const { return stream_; }
-  // Timeline of the stream's progress; null: none.
+  // Null: no timeline.
   StreamTimeline* timeline() const { return timeline_.get(); }
   const std::shared_ptr<StreamTimeline>& shared_timeline() const {
     return timeline_;
@@ -57,7 +57,7 @@ class ChainStream : public std::enable_shared_from_this<ChainStream> {
   // used by the host or released (cuda_semantics.md M6). Returns at once if
   // there is no stream. Waits for the device if the stream was destroyed.
   virtual Status Synchronize() noexcept;
-  // True if Synchronize() would return at once. Never waits.
+  // True if Synchronize() would not wait.
   virtual bool IsDone() noexcept;
 
   // Announces that the stream is about to be destroyed. No more work is

@@ -18,7 +18,6 @@ namespace strata {
 class DeferredFrees;
 class MarkedFrees;
 
-// Number and bytes of deferred blocks.
 struct Deferral {
   std::size_t blocks = 0;
   std::size_t bytes = 0;
@@ -91,15 +90,14 @@ class DeferredFrees {
   // Sums over all sources. Acquires the locks that Drain() avoids.
   Deferral deferred() const noexcept;
 
-  // Like the functions of FreeSource, for all sources.
   std::size_t Drain() noexcept;
   std::size_t Await() noexcept;
   std::size_t FreeOrdered() noexcept;
-  // Waits for all deferred blocks after the last allocation. Each later free
-  // drains. Blocks that still remain wait for the next Close() or for End().
+  // Waits for all deferred blocks. Each later free drains; blocks that remain
+  // wait for the next Close() or for End().
   void Close() noexcept;
-  // Like Close(), after all chains are destroyed. Blocks that cannot be waited
-  // for are released to the system anyway.
+  // Close() after all chains are destroyed. Blocks that cannot be waited for go
+  // to the system anyway.
   void End() noexcept;
 
   // Call it after each free. After Close() it drains. Before Close() it drains
@@ -109,8 +107,8 @@ class DeferredFrees {
     return closed_.load(std::memory_order_acquire);
   }
 
-  // For sources: held while blocks are neither deferred nor free in the layer
-  // below. So a request that finds no memory knows of them.
+  // For sources: held while blocks are neither deferred nor free below, so that
+  // a request that finds no memory knows of them.
   class Giving {
    public:
     explicit Giving(const DeferredFrees& frees);

@@ -4,13 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <set>
 #include <utility>
 
-#include "strata/platform/locks/spin_lock.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -21,24 +19,11 @@ namespace strata {
 // Threads: any thread.
 class LostStreams {
  public:
-  struct Lost {
-    Stream stream;
-    std::unique_ptr<Lost> next;
-  };
-
-  LostStreams() = default;
-  LostStreams(const LostStreams&) = delete;
-  LostStreams& operator=(const LostStreams&) = delete;
-  ~LostStreams() {
-    // One by one: the destructor of a linked list recurses once per element.
-    for (auto lost = Take(); lost != nullptr; lost = Take()) {
-    }
-  }
+  // Remembered by TellOnce(): so many of the newest streams.
+  static constexpr std::size_t kMostTold = 1024;
 
   // True for the first call per stream, so that a stream is logged once. A
   // program may use a destroyed stream repeatedly, each time as a new chain.
-  // Remembers the kMostTold newest streams.
-  static constexpr std::size_t kMostTold = 1024;
   bool TellOnce(const Stream& stream) noexcept {
     const std::lock_guard<std::mutex> guard(told_mutex_);
     try {
@@ -49,27 +34,12 @@ class LostStreams {
     }
     return true;
   }
-
+  // Whether TimelineTable::TakeLost() may find a stream.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
-  void Add(std::unique_ptr<Lost> lost) noexcept {
-    const std::lock_guard<SpinLock> guard(lock_);
-    lost->next = std::move(first_);
-    first_ = std::move(lost);
-    any_ = true;
-  }
-  // Removes one entry, without `next`; null if there is none.
-  std::unique_ptr<Lost> Take() noexcept {
-    const std::lock_guard<SpinLock> guard(lock_);
-    std::unique_ptr<Lost> lost = std::move(first_);
-    if (lost != nullptr) first_ = std::move(lost->next);
-    any_ = first_ != nullptr;
-    return lost;
-  }
+  void set_any(bool any) noexcept { any_ = any; }
 
  private:
   std::atomic<bool> any_{false};
-  SpinLock lock_;
-  std::unique_ptr<Lost> first_;  // guarded by lock_
   std::mutex told_mutex_;
   // Uid and device; uids increase. Guarded by told_mutex_.
   std::set<std::pair<std::uint64_t, int>> told_;

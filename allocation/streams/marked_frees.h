@@ -85,8 +85,6 @@ class MarkedFrees final : public FreeSource {
   explicit MarkedFrees(DeferredFrees& frees);
   ~MarkedFrees() override;
 
-  // Returns the queue of the stream of `timeline`. No device call.
-  //
   // Errors: std::bad_alloc.
   std::shared_ptr<Queue> QueueOf(
       const std::shared_ptr<StreamTimeline>& timeline);
@@ -107,8 +105,8 @@ class MarkedFrees final : public FreeSource {
     return {blocks_.load(), bytes_.load()};
   }
   bool IsOver() const noexcept override { return false; }
-  // True if it is time to Drain(). Call it after each Free(), because some
-  // programs never exhaust their memory.
+  // True if it is time to Drain(), because some programs never exhaust their
+  // memory. Call it after each Free().
   bool IsDrainDue() noexcept {
     // As often as a stream records an event by itself, so that no additional
     // event is needed.
@@ -122,9 +120,8 @@ class MarkedFrees final : public FreeSource {
   using Tick = StreamTimeline::Tick;
 
   Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
-  // Removes the marks with ticks up to `tick` from `queue`. If `below` is not
-  // null, removes only marks of blocks that return there. Frees the blocks that
-  // have no mark left in a queue. Returns their bytes.
+  // Removes the marks up to `tick` from `queue`; with `below`, only those of
+  // its blocks. Frees the blocks without another mark; returns their bytes.
   std::size_t Pass(Queue& queue, Tick tick, const Allocator* below) noexcept;
   std::size_t FreeAll(MarkedBlock* ready) noexcept;
   static void Link(StreamMark& mark) noexcept;

@@ -47,9 +47,8 @@ class SideStreams {
   // Returns the stream of a key. While captures are announced at `gate`, no
   // stream is queried. `gate` null: there are no captures.
   Stream Of(Key key, const CaptureGate* gate) noexcept;
-  // Stores the streams so far in `streams`. Returns their number.
+  // Stores the streams; returns their number.
   std::size_t List(std::array<Stream, kMost>& streams) const noexcept;
-  // True if `stream` is one of these streams.
   bool Has(const Stream& stream) const noexcept;
   // Destroys the streams. They must no longer be used.
   void End() noexcept;
@@ -68,7 +67,6 @@ class SideStreams {
   // The next two functions are called without lock_. Create() returns a new
   // stream, or a stream that another thread created meanwhile.
   Stream Create(Key key) noexcept;
-  // Returns an idle stream; without uid if there is none.
   Stream TakeOver(Key key, const CaptureGate* gate) noexcept;
 
   Device& device_;

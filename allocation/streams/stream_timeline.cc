@@ -27,11 +27,7 @@ StreamTimeline::StreamTimeline(
       held_gate_(std::move(gate)),
       gate_(*held_gate_),
       lost_streams_(std::move(lost)),
-      no_waits_(std::move(no_waits)) {
-  if (lost_streams_ == nullptr) return;
-  lost_entry_ = std::make_unique<LostStreams::Lost>();
-  lost_entry_->stream = stream_;
-}
+      no_waits_(std::move(no_waits)) {}
 
 StreamTimeline::~StreamTimeline() {
   for (const Recorded& recorded : pending_) {
@@ -250,7 +246,7 @@ void StreamTimeline::Lose(Status status) noexcept {
       << "); memory that was used there is kept until its events are "
          "done or the device was waited for; call StreamDestroyed before "
          "a stream is destroyed";
-  if (lost_streams_ != nullptr) lost_streams_->Add(std::move(lost_entry_));
+  if (lost_streams_ != nullptr) lost_streams_->set_any(true);
 }
 
 void StreamTimeline::Complain(Status status) noexcept {
@@ -302,10 +298,7 @@ Tick StreamTimeline::Refresh() noexcept {
 
 Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
                                    const Stream& later) noexcept {
-  if (IsDone(tick)) {
-    AcquireDone();
-    return Status::kSuccess;
-  }
+  if (AcquireIfDone(tick)) return Status::kSuccess;
   if (forbids_waits_ || (no_waits_ != nullptr && no_waits_->Has(later))) {
     // A stream runs its own work in order.
     return later == stream_ ? Status::kSuccess : Status::kNotReady;
@@ -320,9 +313,7 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
   // The event was removed meanwhile: it completed, or the tick cannot be
   // covered.
   if (recorded == nullptr) {
-    if (!IsDone(tick)) return Status::kNotReady;
-    AcquireDone();
-    return Status::kSuccess;
+    return AcquireIfDone(tick) ? Status::kSuccess : Status::kNotReady;
   }
   const Status status = later_device.StreamWaitEvent(later, recorded->event, 0);
   Drop(recorded, /*passed=*/false);
@@ -376,10 +367,7 @@ Status StreamTimeline::AwaitAll() noexcept {
 }
 
 Status StreamTimeline::Await(Tick tick) noexcept {
-  if (IsDone(tick)) {
-    AcquireDone();
-    return Status::kSuccess;
-  }
+  if (AcquireIfDone(tick)) return Status::kSuccess;
   Status status = Status::kSuccess;
   if (tick > recorded()) status = Close();
   if (status == Status::kNotReady) return status;
@@ -394,10 +382,7 @@ Status StreamTimeline::Await(Tick tick) noexcept {
     Drop(recorded, status == Status::kSuccess);
     if (status == Status::kSuccess) return status;
   }
-  if (IsDone(tick)) {
-    AcquireDone();
-    return Status::kSuccess;
-  }
+  if (AcquireIfDone(tick)) return Status::kSuccess;
   const CaptureGate::Calm calm(gate_);
   return calm ? AwaitDevice() : Status::kNotReady;
 }
@@ -441,6 +426,12 @@ void StreamTimeline::RaiseOwed(Tick tick) noexcept { StoreMax(owed_, tick); }
 
 void StreamTimeline::AcquireDone() noexcept {
   if (done() != 0) AcquireHostOrder(device_);
+}
+
+bool StreamTimeline::AcquireIfDone(Tick tick) noexcept {
+  if (!IsDone(tick)) return false;
+  AcquireDone();
+  return true;
 }
 
 }  // namespace strata

@@ -69,12 +69,11 @@ class StreamTimeline {
   Tick Note(std::size_t bytes = 0) noexcept;
   // Adds `bytes` that wait for a tick noted before. Closes a full batch.
   void AddWaiting(std::size_t bytes) noexcept;
-  // Like Note(), but without a device call, for a caller that holds a lock.
+  // Note() without a device call, for a caller that holds a lock.
   Tick NoteOnly() noexcept {
     return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   }
-  // True if Note() would now close a batch. A failed attempt is repeated one
-  // batch later, not at every tick.
+  // True if Note() would now close a batch; after a failure, one batch later.
   bool IsNextToClose() const noexcept { return EndsBatch(noted() + 1); }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
   // Promises a tick for the present moment: owed() is the next tick, which
@@ -90,6 +89,8 @@ class StreamTimeline {
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
   // Reports to an observer that this thread relies on done().
   void AcquireDone() noexcept;
+  // AcquireDone() if `tick` is done; else returns false.
+  bool AcquireIfDone(Tick tick) noexcept;
   // True if captures permit recording and queries now.
   bool MayTouch() const noexcept {
     if (!gate_.any()) return true;
@@ -140,13 +141,17 @@ class StreamTimeline {
   // running. Waits for calls of other threads that use the stream; no call uses
   // it afterwards.
   void End() noexcept;
-  // Handles `status`, which shows that the stream was destroyed without an
-  // announcement. Logs it once, makes no more calls for the stream, and adds it
-  // to the lost streams. Ticks without an event are done after a wait for the
-  // device. Does nothing if the timeline has ended, or for a default stream,
-  // which is never destroyed.
+  // Call it with a status which shows that the stream was destroyed without an
+  // announcement. Logs that once, and makes no more calls for the stream. Ticks
+  // without an event are done after a wait for the device. Does nothing after
+  // End(), or for a default stream.
   void Lose(Status status) noexcept;
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+  // True once for a lost stream, and again after ReturnLost().
+  bool TakeLost() noexcept {
+    return lost() && ended() && !lost_taken_.exchange(true);
+  }
+  void ReturnLost() noexcept { lost_taken_ = false; }
   // While the result exists and is true, the stream exists: End() waits. Do not
   // call this timeline meanwhile, because its calls wait for End().
   CallGate::Pass Use() const { return CallGate::Pass(uses_); }
@@ -165,13 +170,13 @@ class StreamTimeline {
     const Tick covered = recorded();
     return tick > covered && (tick - covered) % kBatch == 0;
   }
-  // Counts `bytes`. Returns true if a batch is full.
+  // Returns true if `bytes` more fill a batch.
   bool FillsBatch(std::size_t bytes) noexcept;
   Tick recorded() const noexcept {
     return recorded_.load(std::memory_order_acquire);
   }
-  // True if the last event of an ended stream was recorded. That event also
-  // covers ticks noted later, which are for work submitted before.
+  // The last event of the ended stream was recorded. It also covers later
+  // ticks.
   bool closed() const noexcept {
     return closed_.load(std::memory_order_acquire);
   }
@@ -179,32 +184,28 @@ class StreamTimeline {
   Tick Coverable(Tick tick) const noexcept {
     return closed() && tick > recorded() ? recorded() : tick;
   }
-  // Returns the oldest event that covers `tick`, with one more user, or null.
-  // The caller must call Drop().
+  // The oldest event that covers `tick`, with one more user until Drop(); or
+  // null.
   Recorded* Hold(Tick tick) noexcept;
-  // Like Hold(), for a tick that the last event may cover. Null if the tick is
-  // done or cannot be covered.
+  // Like Hold(), for a tick that the last event of the stream may cover.
   Recorded* HoldFor(Tick tick) noexcept;
   // Removes a user. `passed`: the event is known to have completed.
   void Drop(Recorded* used, bool passed) noexcept;
-  // Returns to the pool the events that cover no tick after `tick`. `tick` must
-  // be done before the call. So a thread that does not find an event finds its
-  // tick done. `used`: an event that the caller held until now, or null.
+  // Returns events up to `tick` to the pool. `tick` must be done before: a
+  // thread that finds no event finds its tick done. `used`: an event held until
+  // now, or null.
   void Collect(Tick tick, Recorded* used = nullptr) noexcept;
-  // Removes events without users from their slots, at least one if there are
-  // two. Returns their number and stores them in `removed`. Needs lock_.
+  // Takes events without users out of their slots, at least one if there are
+  // two. Returns their number. Needs lock_.
   std::size_t Thin(std::array<Event, kPending>& removed) noexcept;
-  // Stores an event in a slot. Returns false if there is no free slot.
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;
   Status Record() noexcept;
   Status AwaitDevice(bool is_ending = false) noexcept;
   void RaiseDone(Tick tick) noexcept;
-  // Marks all ticks as done: the stream ended without a last event, and its
-  // device was waited for.
+  // All ticks are done: the device was waited for after the end of the stream.
   void SayAllIsDone() noexcept;
   void RaiseOwed(Tick tick) noexcept;
-  // Calls Lose() if `status` says that the stream does not exist.
   void NoteAnswer(Status status) noexcept;
   void Complain(Status status) noexcept;
 
@@ -224,6 +225,7 @@ class StreamTimeline {
   std::atomic<bool> ended_{false};
   std::atomic<bool> closed_{false};
   std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_taken_{false};  // see TakeLost()
   // The timeline ended without a last event: a wait for the device covers all
   // ticks.
   std::atomic<bool> is_final_{false};
@@ -232,8 +234,6 @@ class StreamTimeline {
   const std::shared_ptr<LostStreams> lost_streams_;            // null: no list
   const std::shared_ptr<const StreamsWithoutWaits> no_waits_;  // null: none
   std::atomic<bool> forbids_waits_{false};
-  // entry for the list; null: used
-  std::unique_ptr<LostStreams::Lost> lost_entry_;
   mutable SpinLock lock_;
   std::array<Recorded, kPending> pending_;  // unordered; guarded by lock_
 };

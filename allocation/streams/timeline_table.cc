@@ -65,6 +65,25 @@ void TimelineTable::Lose(const Stream& stream) noexcept {
   if (timeline != nullptr) timeline->Lose(Status::kInvalidResourceHandle);
 }
 
+Stream TimelineTable::TakeLost() noexcept {
+  // First, so that a stream that is lost meanwhile is found by a later call.
+  lost_->set_any(false);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const auto& [key, timeline] : timelines_) {
+    if (!timeline->TakeLost()) continue;
+    lost_->set_any(true);  // there may be more
+    return timeline->stream();
+  }
+  return Stream();
+}
+
+void TimelineTable::ReturnLost(const Stream& stream) noexcept {
+  const std::shared_ptr<StreamTimeline> timeline = Find(stream);
+  if (timeline == nullptr) return;
+  timeline->ReturnLost();
+  lost_->set_any(true);
+}
+
 std::shared_ptr<StreamTimeline> TimelineTable::WaitingFor(
     Device& device, const Stream& stream) {
   SideStreams* sides = nullptr;

@@ -55,7 +55,7 @@ class TimelineTable {
   //
   // Errors: std::bad_alloc.
   std::shared_ptr<StreamTimeline> Of(const Stream& stream);
-  // Returns the timeline of `stream`; null if it was not created yet.
+  // Null if Of() was not called for the stream.
   std::shared_ptr<StreamTimeline> Find(const Stream& stream) const noexcept;
   // Calls `ask` with the device of the stream, unless the stream has ended or
   // has no timeline yet. StreamDestroyed() waits meanwhile. Returns true if it
@@ -88,9 +88,13 @@ class TimelineTable {
   // Handles a stream that was destroyed without an announcement. Does nothing
   // if it has no timeline.
   void Lose(const Stream& stream) noexcept;
-  // The lost streams, until StreamDestroyed() is called for them.
-  LostStreams& lost() { return *lost_; }
-  // Number of events of all devices in the pools.
+  // Whether a stream was lost that TakeLost() has not returned.
+  bool any_lost() const noexcept { return lost_->any(); }
+  // Returns a lost stream, once; without uid if there is none.
+  Stream TakeLost() noexcept;
+  // Makes TakeLost() return the stream again, unless it was destroyed.
+  void ReturnLost(const Stream& stream) noexcept;
+  // Events of all devices in the pools.
   std::size_t kept_events() const noexcept;
 
  private:
@@ -98,12 +102,12 @@ class TimelineTable {
 
   bool Names(const Stream& stream) const noexcept;
   // The functions below need mutex_.
-  // Stores the handle of a new stream. Returns the timeline of the stream that
-  // had the handle before; null if there is none.
+  // Stores the handle of a new stream. Returns the timeline that had it before,
+  // or null.
   std::shared_ptr<StreamTimeline> ReplaceHandle(const Stream& stream);
   const std::shared_ptr<EventPool>& EventsOf(Device& device);
-  // Returns the timeline of the internal stream that waits for events of
-  // `stream`; null if the device creates none.
+  // The timeline of the internal stream that waits for events of `stream`; null
+  // if the device creates none.
   std::shared_ptr<StreamTimeline> WaitingFor(Device& device,
                                              const Stream& stream);
 

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "strata/allocation/streams/host_order.h"
-#include "strata/allocation/system/managed_allocator.h"
-#include "strata/allocation/system/pinned_allocator.h"
 
 namespace strata {
 

@@ -54,6 +54,40 @@ class DeviceAllocator final : public DeviceCallAllocator {
   Status Call(std::size_t bytes, void** data) noexcept override;
 };
 
+// Page-locked host memory, from MallocHost.
+class PinnedAllocator final : public DeviceCallAllocator {
+ public:
+  // `device` is an ordinal of `platform`.
+  //
+  // Errors: std::invalid_argument if the device has no such memory.
+  PinnedAllocator(std::shared_ptr<Platform> platform, int device,
+                  std::shared_ptr<const CaptureGate> gate = nullptr);
+
+  const char* name() const override { return "pinned"; }
+
+ private:
+  Status Call(std::size_t bytes, void** data) noexcept override;
+  Status CallFree(void* data) noexcept override;
+  void Explain(Status status, Failure& failure) noexcept override;
+};
+
+// Memory that migrates between host and device, from MallocManaged.
+class ManagedAllocator final : public DeviceCallAllocator {
+ public:
+  // `device` is an ordinal of `platform`. The place served is
+  // ManagedPlace(device), or DevicePlace(device) in managed memory.
+  //
+  // Errors: std::invalid_argument if the device has no such memory.
+  ManagedAllocator(std::shared_ptr<Platform> platform, int device,
+                   PlaceKind serves = PlaceKind::kManaged,
+                   std::shared_ptr<const CaptureGate> gate = nullptr);
+
+  const char* name() const override { return "managed"; }
+
+ private:
+  Status Call(std::size_t bytes, void** data) noexcept override;
+};
+
 // Sets reason, status and memory numbers of `failure` for a device call that
 // refused memory.
 void ExplainDeviceFailure(Device& device, Status status, Failure& failure);

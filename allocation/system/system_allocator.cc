@@ -19,10 +19,7 @@ SystemAllocator::~SystemAllocator() {
 
 Allocation* SystemAllocator::TryAllocate(const Request& request,
                                          Failure& failure) noexcept {
-  failure = Failure();
-  failure.place = place_;
-  failure.layer = name();
-  failure.requested_bytes = request.bytes;
+  failure = Refusal(Failure::Reason::kNone, request);
   failure.rounded_bytes = request.bytes;
   Block* block = nullptr;
   void* data = nullptr;

@@ -43,10 +43,10 @@ strata_status strata_destroy(strata_facade* facade) {
     const std::unique_ptr<strata_facade> owned(facade);
     if (owned == nullptr) return;
     const std::size_t live = owned->pointers.Clear();
-    for (const auto& made : owned->streams) {
+    for (const Stream& made : owned->streams) {
       Status status = Status::kMemoryAllocation;
       try {
-        status = strata::DestroyStream(*owned, made.stream);
+        status = strata::DestroyStream(*owned, made);
       } catch (const std::bad_alloc&) {
         // The other streams can be destroyed all the same.
       }
@@ -62,12 +62,12 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// Inserts the allocation into the facade's pointers; returns its address.
-[[gnu::always_inline]] inline void* Keep(strata_facade& facade,
-                                         AllocationPtr allocation) {
-  void* const data = allocation->data();
-  if (data != nullptr) facade.pointers.Insert(std::move(allocation));
-  return data;
+void* Allocate(strata_facade& facade, strata_place place,
+               const Request& request, void* stream) {
+  AllocatorFacade& allocator = facade.facade;
+  return facade.pointers.Insert(
+      stream == nullptr ? allocator.Alloc(PlaceOf(place), request)
+                        : allocator.Alloc(PlaceOf(place), request, stream));
 }
 
 }  // namespace
@@ -83,30 +83,23 @@ namespace {
     Allocation* const allocation =
         stream == nullptr ? allocator.AllocPlain(PlaceOf(place), bytes)
                           : allocator.AllocPlain(PlaceOf(place), bytes, stream);
-    *pointer = Keep(*facade, AllocationPtr(allocation));
+    *pointer = facade->pointers.Insert(AllocationPtr(allocation));
   });
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
                                    size_t bytes, size_t alignment, void* stream,
                                    void** pointer) {
-  return strata::GuardCall("strata_alloc_aligned", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_alloc_aligned", facade, [&] {
     strata::Require(pointer, "pointer");
-    const Request request{bytes, alignment};
-    *pointer =
-        Keep(*facade,
-             stream == nullptr
-                 ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
-                 : facade->facade.Alloc(PlaceOf(place), request, stream));
+    *pointer = Allocate(*facade, place, Request{bytes, alignment}, stream);
   });
 }
 
 strata_status strata_alloc_special(strata_facade* facade, strata_place place,
                                    size_t bytes, uint32_t use, void* stream,
                                    void** pointer) {
-  return strata::GuardCall("strata_alloc_special", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_alloc_special", facade, [&] {
     strata::Require(pointer, "pointer");
     if ((use & ~std::uint32_t{STRATA_ONE_HANDLE | STRATA_LEGACY_IPC}) != 0) {
       throw std::invalid_argument("there is no use " + std::to_string(use));
@@ -114,11 +107,7 @@ strata_status strata_alloc_special(strata_facade* facade, strata_place place,
     Request request{bytes};
     if ((use & STRATA_ONE_HANDLE) != 0) request.flags |= strata::kOneHandle;
     if ((use & STRATA_LEGACY_IPC) != 0) request.flags |= strata::kLegacyIpc;
-    *pointer =
-        Keep(*facade,
-             stream == nullptr
-                 ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
-                 : facade->facade.Alloc(PlaceOf(place), request, stream));
+    *pointer = Allocate(*facade, place, request, stream);
   });
 }
 
@@ -134,8 +123,7 @@ strata_status strata_alloc_special(strata_facade* facade, strata_place place,
 
 strata_status strata_free_on(strata_facade* facade, void* pointer,
                              void* stream) {
-  return strata::GuardCall("strata_free_on", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_free_on", facade, [&] {
     if (pointer == nullptr) return;
     const Stream last =
         StreamOf(*facade, FindPointer(*facade, pointer).place(), stream);
@@ -148,8 +136,7 @@ strata_status strata_free_on(strata_facade* facade, void* pointer,
 
 strata_status strata_release(strata_facade* facade, strata_place place,
                              size_t* bytes) {
-  return strata::GuardCall("strata_release", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_release", facade, [&] {
     const std::size_t given = facade->facade.Release(PlaceOf(place));
     if (bytes != nullptr) *bytes = given;
   });
@@ -157,8 +144,7 @@ strata_status strata_release(strata_facade* facade, strata_place place,
 
 strata_status strata_stats_json(strata_facade* facade, char* buffer,
                                 size_t capacity, size_t* needed) {
-  return strata::GuardCall("strata_stats_json", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_stats_json", facade, [&] {
     if (capacity != 0) strata::Require(buffer, "buffer");
     const std::string json = facade->facade.StatsJson();
     const std::size_t size = json.size() + 1;

@@ -1,75 +1,25 @@
 #include "strata/bindings/c/c_api_call.h"
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
-#include <memory>
-#include <new>
+#include <cstdio>
 #include <sstream>
 #include <string>
-#include <utility>
 
-#include "strata/base/thread_end.h"
 #include "strata/platform/device.h"
 
 namespace strata {
 namespace {
 
-// The text of the last error of a thread, without a destructor (thread_end.h).
-// Calls at the end of a thread may fail, too, and read the error. Then only the
-// code is stored, because the text would have no owner.
-alignas(std::string) thread_local constinit std::byte
-    t_text[sizeof(std::string)] = {};
-thread_local constinit strata_status t_code = STRATA_OK;
-
-const char* LateText(strata_status code) noexcept {
-  switch (code) {
-    case STRATA_OK:
-      return "";
-    case STRATA_INVALID_ARGUMENT:
-      return "at the end of a thread: an argument is wrong";
-    case STRATA_OUT_OF_MEMORY:
-      return "at the end of a thread: out of memory";
-    case STRATA_DEVICE_ERROR:
-      return "at the end of a thread: a device call failed";
-    case STRATA_UNKNOWN_POINTER:
-      return "at the end of a thread: the pointer is not allocated";
-    case STRATA_SHORT_BUFFER:
-      return "at the end of a thread: the buffer is too small";
-    case STRATA_LIVE_POINTERS:
-      return "at the end of a thread: pointers had not been freed";
-    case STRATA_INTERNAL:
-      break;
-  }
-  return "at the end of a thread: a fault of Strata";
-}
-
-std::string& OwnText() noexcept {
-  return *std::launder(reinterpret_cast<std::string*>(t_text));
-}
-
-thread_local constinit ThreadEnd t_end([]() noexcept {
-  std::destroy_at(&OwnText());
-});
-
-// The error of the calling thread.
-void SetLastError(strata_status code, std::string text) noexcept {
-  t_code = code;
-  if (t_end.is_pending()) {
-    OwnText() = std::move(text);
-  } else if (t_end.Add()) {
-    new (t_text) std::string(std::move(text));
-  }
-}
+// The text of the last error of a thread. Without destructor, so that a call at
+// the end of a thread may fail, too. The longest text names all options.
+thread_local constinit std::array<char, 4096> t_error{};
 
 }  // namespace
 
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept {
-  try {
-    SetLastError(code, std::string(function) + ": " + what);
-  } catch (const std::bad_alloc&) {
-    SetLastError(code, {});
-  }
+  std::snprintf(t_error.data(), t_error.size(), "%s: %s", function, what);
   return code;
 }
 
@@ -143,8 +93,8 @@ Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
     return facade.facade.Wrap(handle, own);
   }
-  const Stream* const known = facade.known_streams.Find(handle);
-  if (known != nullptr) return *known;
+  const Stream known = facade.known_streams.Find(handle);
+  if (known.uid != 0) return known;
   const Stream stream = LookUp(facade.facade, own, handle);
   facade.known_streams.Add(stream);
   return stream;
@@ -162,7 +112,4 @@ Status DestroyStream(strata_facade& facade, Stream stream) {
 
 }  // namespace strata
 
-const char* strata_last_error() {
-  using namespace strata;  // NOLINT(google-build-using-namespace)
-  return t_end.is_pending() ? OwnText().c_str() : LateText(t_code);
-}
+const char* strata_last_error() { return strata::t_error.data(); }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <list>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "strata/allocation/allocation.h"
 #include "strata/bindings/c/known_streams.h"
@@ -31,11 +31,7 @@ struct strata_facade {
   strata::AllocatorFacade facade;
   strata::PointerMap pointers;  // destroyed before the facade
   std::mutex mutex;
-  struct MadeStream {
-    strata::Stream stream;
-    bool is_ending = false;  // a call is about to destroy it
-  };
-  std::vector<MadeStream> streams;     // created here; guarded by mutex
+  std::list<strata::Stream> streams;   // created here; guarded by mutex
   strata::KnownStreams known_streams;  // looked up before, end not announced
 };
 
@@ -82,6 +78,15 @@ template <class Body>
 inline void Require(const void* argument, const char* name) {
   if (argument == nullptr) ThrowNull(name);
 }
+// GuardCall for a function with a facade, which must not be NULL.
+template <class Body>
+strata_status FacadeCall(const char* function, const strata_facade* facade,
+                         Body body) noexcept {
+  return GuardCall(function, [&] {
+    Require(facade, "facade");
+    body();
+  });
+}
 // Whether `place` can name a place.
 inline bool IsPlace(strata_place place) {
   // The casts turn negative numbers into large ones.
@@ -101,7 +106,7 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer);
 // The stream that `handle` names, for use of memory of `place`.
 //
 // Errors: std::invalid_argument if it names none.
-// Cost: device calls for the first lookup of a handle; then no lock.
+// Cost: device calls for the first lookup of a handle.
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
 // Announces the end of a stream. Its handle may soon name another stream.
 void AnnounceEnd(strata_facade& facade, Stream stream);

@@ -18,8 +18,7 @@ struct strata_imported {
 
 strata_status strata_address_range(strata_facade* facade, void* pointer,
                                    void** base, size_t* bytes) {
-  return strata::GuardCall("strata_address_range", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_address_range", facade, [&] {
     strata::Require(base, "base");
     strata::Require(bytes, "bytes");
     const strata::AddressSpan span =
@@ -32,8 +31,7 @@ strata_status strata_address_range(strata_facade* facade, void* pointer,
 strata_status strata_export(strata_facade* facade, void* pointer,
                             strata_exported** exported,
                             const strata_piece** pieces, size_t* count) {
-  return strata::GuardCall("strata_export", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_export", facade, [&] {
     strata::Require(exported, "exported");
     strata::Require(pieces, "pieces");
     strata::Require(count, "count");
@@ -59,8 +57,7 @@ strata_status strata_import(strata_facade* facade, strata_place place,
                             const strata_piece* pieces, size_t count,
                             strata_imported** imported, void** pointer,
                             size_t* bytes) {
-  return strata::GuardCall("strata_import", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_import", facade, [&] {
     strata::Require(pieces, "pieces");
     strata::Require(imported, "imported");
     strata::Require(pointer, "pointer");

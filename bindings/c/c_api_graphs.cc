@@ -10,8 +10,7 @@
 
 strata_status strata_capture_begin(strata_facade* facade, int32_t device,
                                    void* stream, int64_t* pool) {
-  return strata::GuardCall("strata_capture_begin", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_capture_begin", facade, [&] {
     strata::Require(pool, "pool");
     const strata::Stream origin = facade->facade.Wrap(stream, device);
     *pool = facade->facade.PrepareMemoryPoolForCUDAGraph(*pool, origin);
@@ -20,8 +19,7 @@ strata_status strata_capture_begin(strata_facade* facade, int32_t device,
 
 strata_status strata_capture_end(strata_facade* facade, int32_t device,
                                  int64_t pool, void* graph) {
-  return strata::GuardCall("strata_capture_end", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_capture_end", facade, [&] {
     try {
       if (graph != nullptr) {
         facade->facade.KeepForGraph(pool, device, strata::Graph{graph});
@@ -39,8 +37,7 @@ strata_status strata_capture_end(strata_facade* facade, int32_t device,
 }
 
 strata_status strata_graph_pool_remove(strata_facade* facade, int64_t pool) {
-  return strata::GuardCall("strata_graph_pool_remove", [&] {
-    strata::Require(facade, "facade");
+  return strata::FacadeCall("strata_graph_pool_remove", facade, [&] {
     facade->facade.RemoveMemoryPoolOfCUDAGraph(pool);
   });
 }

@@ -22,15 +22,10 @@ PlainMemory::PlainMemory(std::shared_ptr<AllocatorFacade> facade, Place place)
   }
 }
 
-void* PlainMemory::Own(AllocationPtr allocation) {
-  void* const data = allocation->data();
-  if (data != nullptr) pointers_.Insert(std::move(allocation));
-  return data;
-}
-
 void* PlainMemory::Allocate(std::size_t bytes, std::size_t alignment,
                             void* stream) {
-  return Own(facade_->Alloc(place_, Request{bytes, alignment}, stream));
+  return pointers_.Insert(
+      facade_->Alloc(place_, Request{bytes, alignment}, stream));
 }
 
 void* PlainMemory::AllocateNow(std::size_t bytes, std::size_t alignment) {
@@ -44,7 +39,7 @@ void* PlainMemory::AllocateNow(std::size_t bytes, std::size_t alignment) {
     throw DeviceError(
         "cannot wait for the default stream of " + ToString(place_), status);
   }
-  return Own(std::move(allocation));
+  return pointers_.Insert(std::move(allocation));
 }
 
 AllocationPtr PlainMemory::Take(void* data) noexcept {

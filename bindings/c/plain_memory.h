@@ -32,11 +32,9 @@ class PlainMemory {
   //
   // Errors: as AllocatorFacade::Alloc.
   void* Allocate(std::size_t bytes, std::size_t alignment, void* stream);
-  // Allocate for use on any stream at once.
+  // Allocate for use on any stream at once: waits for the default stream.
   //
-  // Errors: also DeviceError if the wait for the default stream of the place
-  //   fails, as during a capture.
-  // Cost: also a wait for the default stream.
+  // Errors: also DeviceError if that wait fails, as during a capture.
   void* AllocateNow(std::size_t bytes, std::size_t alignment);
 
   // Frees an address. Its last use was submitted to `stream`, or is ordered
@@ -45,13 +43,12 @@ class PlainMemory {
   //
   // Cost: a device call if the address was allocated for another stream.
   void Free(void* data, void* stream) noexcept;
-  // Free for an address after all its uses have completed.
+  // Free after all uses have completed.
   void FreeNow(void* data) noexcept;
 
  private:
   // Null, and logged, if the address is unknown.
   AllocationPtr Take(void* data) noexcept;
-  void* Own(AllocationPtr allocation);
 
   const std::shared_ptr<AllocatorFacade> facade_;
   const Place place_;

@@ -18,27 +18,32 @@ void PointerMap::Table::RefuseTwice(const void* data) noexcept {
   STRATA_FATAL << "handed out twice: " << data;
 }
 
-void PointerMap::Shard::Grow() {
+void PointerMap::Grow(Shard& shard) {
   constexpr std::size_t kFirstCapacity = 8;
   std::size_t capacity = 0;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
-    capacity = table_.capacity();
+    const std::lock_guard<SpinLock> guard(shard.lock);
+    capacity = shard.table.capacity();
   }
   // No heap call with the lock held; the old table is freed after it, too.
   Table larger(std::max(kFirstCapacity, 2 * capacity));
-  const std::lock_guard<SpinLock> guard(lock_);
-  if (table_.capacity() != capacity) return;
-  table_.ForEach([&larger](const Entry& entry) {
+  const std::lock_guard<SpinLock> guard(shard.lock);
+  if (shard.table.capacity() != capacity) return;
+  shard.table.ForEach([&larger](const Entry& entry) {
     larger.Insert(entry.data, entry.allocation);
   });
-  std::swap(table_, larger);
+  std::swap(shard.table, larger);
 }
 
 std::size_t PointerMap::Clear() noexcept {
   std::size_t count = 0;
   for (Shard& shard : shards_) {
-    shard.TakeAll().ForEach([&count](const Entry& entry) {
+    Table all;
+    {
+      const std::lock_guard<SpinLock> guard(shard.lock);
+      std::swap(shard.table, all);
+    }
+    all.ForEach([&count](const Entry& entry) {
       const AllocationPtr freed(entry.allocation);
       ++count;
     });

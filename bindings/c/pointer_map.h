@@ -35,23 +35,35 @@ class PointerMap {
   // Frees all remaining allocations.
   ~PointerMap() { Clear(); }
 
-  // `allocation` has an address.
+  // Returns the address, by which the allocation can be found now. An
+  // allocation without one is freed.
   //
   // Errors: std::bad_alloc; then it is freed.
-  void Insert(AllocationPtr allocation) {
-    const void* const data = allocation->data();
+  void* Insert(AllocationPtr allocation) {
+    void* const data = allocation->data();
+    if (data == nullptr) return nullptr;
     Shard& shard = ShardOf(data);
-    while (!shard.TryInsert(data, allocation.get())) shard.Grow();
-    static_cast<void>(allocation.release());
+    for (;; Grow(shard)) {
+      const std::lock_guard<SpinLock> guard(shard.lock);
+      if (shard.table.is_full()) [[unlikely]] {
+        continue;
+      }
+      shard.table.Insert(data, allocation.release());
+      return data;
+    }
   }
   // Null if the address is unknown. The result is valid until another thread
   // takes it out; the caller prevents that.
   Allocation* Find(const void* data) const noexcept {
-    return ShardOf(data).Find(data);
+    const Shard& shard = ShardOf(data);
+    const std::lock_guard<SpinLock> guard(shard.lock);
+    return shard.table.Find(data);
   }
   // Null if the address is unknown or null.
   AllocationPtr Take(const void* data) noexcept {
-    return AllocationPtr(ShardOf(data).Take(data));
+    Shard& shard = ShardOf(data);
+    const std::lock_guard<SpinLock> guard(shard.lock);
+    return AllocationPtr(shard.table.Take(data));
   }
   // Frees all allocations of the map; returns their number.
   std::size_t Clear() noexcept;
@@ -147,40 +159,16 @@ class PointerMap {
     int shift_ = 0;         // 64 - log2(capacity)
   };
 
-  class alignas(64) Shard {
-   public:
-    // False, and nothing is done, if the table is full.
-    bool TryInsert(const void* data, Allocation* allocation) noexcept {
-      const std::lock_guard<SpinLock> guard(lock_);
-      if (table_.is_full()) [[unlikely]] {
-        return false;
-      }
-      table_.Insert(data, allocation);
-      return true;
-    }
-    Allocation* Find(const void* data) const noexcept {
-      const std::lock_guard<SpinLock> guard(lock_);
-      return table_.Find(data);
-    }
-    Allocation* Take(const void* data) noexcept {
-      const std::lock_guard<SpinLock> guard(lock_);
-      return table_.Take(data);
-    }
-    // Doubles the table, unless another thread does.
-    //
-    // Errors: std::bad_alloc.
-    void Grow();
-    Table TakeAll() noexcept {
-      const std::lock_guard<SpinLock> guard(lock_);
-      return std::exchange(table_, Table());
-    }
-
-   private:
-    mutable SpinLock lock_;
-    Table table_;  // guarded by lock_
+  struct alignas(64) Shard {
+    mutable SpinLock lock;
+    Table table;  // guarded by lock
   };
   static_assert(sizeof(Shard) == 64, "one cache line");
 
+  // Doubles the table, unless another thread does.
+  //
+  // Errors: std::bad_alloc.
+  static void Grow(Shard& shard);
   static std::size_t IndexOf(const void* data) {
     return (reinterpret_cast<std::uintptr_t>(data) >> kRegionBits) % kShards;
   }

@@ -73,8 +73,7 @@ STRATA_API const char* strata_version(void);
 
 // The message of the last failed call of this thread; "" if none has failed.
 // Never NULL. Valid until the next call of this thread that fails, or until the
-// thread ends. Calls from the last destructors of a thread return a shorter
-// message.
+// thread ends.
 STRATA_API const char* strata_last_error(void);
 
 // Creates a facade. `options` holds names and values as in

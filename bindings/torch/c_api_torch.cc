@@ -30,17 +30,17 @@ strata_facade& TorchFacade() {
   return *facade;
 }
 
-strata_status TorchAlloc(std::size_t bytes, int device, void* stream,
-                         void** pointer) {
-  return strata_alloc(&TorchFacade(), {STRATA_DEVICE, device}, bytes, stream,
-                      pointer);
-}
-
-[[noreturn]] void ThrowLastError(strata_status code) {
-  if (code == STRATA_OUT_OF_MEMORY) {
-    throw TorchOutOfMemory(strata_last_error());
+// Null for lack of memory if `may_fail`.
+void* TorchAlloc(std::size_t bytes, int device, void* stream, bool may_fail) {
+  void* pointer = nullptr;
+  const strata_status status = strata_alloc(
+      &TorchFacade(), {STRATA_DEVICE, device}, bytes, stream, &pointer);
+  if (status == STRATA_OK) return pointer;
+  if (status != STRATA_OUT_OF_MEMORY) {
+    throw std::runtime_error(strata_last_error());
   }
-  throw std::runtime_error(strata_last_error());
+  if (!may_fail) throw TorchOutOfMemory(strata_last_error());
+  return nullptr;
 }
 
 // Logs the error of `call`, or of the creation of the facade: PyTorch calls
@@ -58,20 +58,11 @@ void LogErrors(const char* function, Call call) noexcept {
 }  // namespace strata
 
 void* strata_torch_malloc(std::size_t bytes, int device, void* stream) {
-  void* pointer = nullptr;
-  const strata_status status =
-      strata::TorchAlloc(bytes, device, stream, &pointer);
-  if (status != STRATA_OK) strata::ThrowLastError(status);
-  return pointer;
+  return strata::TorchAlloc(bytes, device, stream, /*may_fail=*/false);
 }
 
 void* strata_torch_pool_malloc(std::size_t bytes, int device, void* stream) {
-  void* pointer = nullptr;
-  const strata_status status =
-      strata::TorchAlloc(bytes, device, stream, &pointer);
-  if (status == STRATA_OUT_OF_MEMORY) return nullptr;
-  if (status != STRATA_OK) strata::ThrowLastError(status);
-  return pointer;
+  return strata::TorchAlloc(bytes, device, stream, /*may_fail=*/true);
 }
 
 void strata_torch_free(void* pointer, std::size_t /*bytes*/, int /*device*/,

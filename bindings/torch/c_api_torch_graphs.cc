@@ -139,19 +139,17 @@ void strata_torch_begin_pool(int /*device*/, strata_torch_pool pool,
 }
 
 void strata_torch_end_pool(int /*device*/, strata_torch_pool pool) {
-  STRATA_LOG_IF(Error,
-                !strata::WithFacade("strata_torch_end_pool",
-                                    [&](strata::AllocatorFacade& facade) {
-                                      strata::Pools().End(facade, pool);
-                                    }))
-      << strata_last_error();
+  const bool is_done = strata::WithFacade("strata_torch_end_pool",
+                                          [&](strata::AllocatorFacade& facade) {
+                                            strata::Pools().End(facade, pool);
+                                          });
+  STRATA_LOG_IF(Error, !is_done) << strata_last_error();
 }
 
 void strata_torch_release_pool(int /*device*/, strata_torch_pool pool) {
-  STRATA_LOG_IF(Error,
-                !strata::WithFacade("strata_torch_release_pool",
-                                    [&](strata::AllocatorFacade& facade) {
-                                      strata::Pools().Release(facade, pool);
-                                    }))
-      << strata_last_error();
+  const bool is_done = strata::WithFacade(
+      "strata_torch_release_pool", [&](strata::AllocatorFacade& facade) {
+        strata::Pools().Release(facade, pool);
+      });
+  STRATA_LOG_IF(Error, !is_done) << strata_last_error();
 }

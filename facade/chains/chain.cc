@@ -29,13 +29,9 @@ Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {
   const RelaxedCaptureScope scope(gate_, device_);
   if (!scope) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kDevice;
+    failure = Refusal(Failure::Reason::kDevice, request,
+                      "cannot relax the thread's capture mode");
     failure.status = Status::kNotReady;
-    failure.layer = name();
-    failure.detail = "cannot relax the thread's capture mode";
-    failure.place = place();
-    failure.requested_bytes = request.bytes;
     failure.during_capture = true;
     return nullptr;
   }
@@ -58,15 +54,11 @@ bool Chain::CanServe(const Request& request, Failure& failure) const noexcept {
   }
   unserved &= request.flags;
   if (unserved == 0) return true;
-  failure = Failure();
-  failure.reason = Failure::Reason::kBadRequest;
-  failure.layer = name();
-  failure.detail = (unserved & kOneHandle) != 0
-                       ? "this strategy gives no allocation a handle"
-                       : "memory of this strategy is unknown to "
-                         "cudaIpcGetMemHandle";
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
+  failure = Refusal(Failure::Reason::kBadRequest, request,
+                    (unserved & kOneHandle) != 0
+                        ? "this strategy gives no allocation a handle"
+                        : "memory of this strategy is unknown to "
+                          "cudaIpcGetMemHandle");
   return false;
 }
 
@@ -114,9 +106,7 @@ void Chain::EndFree(std::size_t bytes) noexcept {
     retry_.NotifyFree(bytes);
     return Unpin();
   }
-  const bool is_last = is_over();
-  hit_.lock.unlock();
-  if (is_last) Destroy();
+  UnlockOrEnd();
 }
 
 void Chain::WalkFree(Allocation* allocation) noexcept {
@@ -183,24 +173,22 @@ bool Chain::TryPin() noexcept {
 }
 
 void Chain::Unpin() noexcept {
-  bool is_last = false;
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    --pins_;
-    is_last = is_over();
-  }
-  if (is_last) Destroy();
+  hit_.lock.lock();
+  --pins_;
+  UnlockOrEnd();
 }
 
 void Chain::Drop() noexcept {
-  bool is_last = false;
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
-    orphan_ = true;
-    hit_.attention = &ChainState::kNeverPlain;
-    hit_.lock.Close();
-    is_last = is_over();
-  }
+  hit_.lock.lock();
+  orphan_ = true;
+  hit_.attention = &ChainState::kNeverPlain;
+  hit_.lock.Close();
+  UnlockOrEnd();
+}
+
+void Chain::UnlockOrEnd() noexcept {
+  const bool is_last = is_over();
+  hit_.lock.unlock();
   if (is_last) Destroy();
 }
 

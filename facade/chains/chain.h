@@ -59,18 +59,15 @@ class Chain : public Decorator, private Postponable {
   const ChainHome& home() const { return *home_; }
   ChainListing& listing() { return listing_; }
 
-  // The facade releases the chain: it becomes an orphan, and may be destroyed
-  // on return.
+  // Makes the chain an orphan; it may be destroyed on return.
   void Drop() noexcept;
   // Holds the chain until Unpin, which may destroy it. False if the chain is
   // ending.
   bool TryPin() noexcept;
   void Unpin() noexcept;
 
-  // Whether the chain ever received a request.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // From here on the chain is notified of the end of `stream`.
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
   bool RecordUse(Allocation* allocation, Stream stream,
                  Event event) noexcept override;
@@ -81,8 +78,7 @@ class Chain : public Decorator, private Postponable {
   Stream stream() const override { return stream_->stream(); }
   ChainLock& lock() const { return hit_.lock; }
   const char* name() const override { return "front"; }
-  // These functions call layers that may call the driver, also after a failed
-  // request. They let a capture of the thread continue.
+  // The layers may call the driver: let a capture of the thread continue.
   Stats stats() const override;
   void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
@@ -111,14 +107,15 @@ class Chain : public Decorator, private Postponable {
   HitPath* const hit_path_;  // null: every call walks
 
  private:
-  // Whether the layers serve the flags of the request. If not, sets `failure`.
+  // Sets `failure` if the layers do not serve the flags of the request.
   bool CanServe(const Request& request, Failure& failure) const noexcept;
-  // Adds the numbers of the place to `failure`.
   void Explain(const Request& request, Failure& failure) const noexcept;
-  // Whether the chain has ended. Hold the lock.
+  // Hold the lock.
   bool is_over() const {
     return orphan_ && pins_ == 0 && live_.live_allocations() == 0;
   }
+  // Releases the lock, and destroys the chain if it is over.
+  void UnlockOrEnd() noexcept;
   // Destroys the chain now, or once no capture is announced.
   void Destroy() noexcept;
   void End() noexcept override;

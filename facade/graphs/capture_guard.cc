@@ -29,7 +29,7 @@ CaptureGuard::CaptureGuard(AllocatorFacade& facade, Stream stream,
       announcement_(facade.Announce(pool, stream)) {
   const Status status = device_.StreamBeginCapture(stream_, mode);
   if (status != Status::kSuccess) {
-    Finish();
+    facade_.Finish(announcement_);
     throw DeviceError("cannot capture stream " + std::to_string(stream_.uid),
                       status);
   }
@@ -43,7 +43,7 @@ CaptureGuard::~CaptureGuard() {
   if (device_.StreamEndCapture(stream_, &graph) == Status::kSuccess) {
     DestroyGraph(graph);
   }
-  Finish();
+  facade_.Finish(announcement_);
 }
 
 Graph CaptureGuard::End() {
@@ -69,10 +69,10 @@ Graph CaptureGuard::End() {
     facade_.KeepForGraph(pool(), device_.ordinal(), graph);
   } catch (...) {
     if (graph) DestroyGraph(graph);
-    Finish();
+    facade_.Finish(announcement_);
     throw;
   }
-  Finish();
+  facade_.Finish(announcement_);
   return graph;
 }
 
@@ -83,7 +83,5 @@ void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot destroy a graph: " << status;
 }
-
-void CaptureGuard::Finish() noexcept { facade_.Finish(announcement_); }
 
 }  // namespace strata

@@ -41,7 +41,6 @@ class [[nodiscard]] CaptureGuard {
 
  private:
   void DestroyGraph(Graph graph) noexcept;
-  void Finish() noexcept;
 
   AllocatorFacade& facade_;
   Device& device_;

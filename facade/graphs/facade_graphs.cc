@@ -10,15 +10,6 @@
 
 namespace strata {
 
-GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id) {
-  return PrepareMemoryPoolForCUDAGraph(id, Stream());
-}
-
-GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id,
-                                                           Stream stream) {
-  return Announce(id, stream).pool;
-}
-
 AllocatorFacade::Announcement AllocatorFacade::Announce(GraphPoolId id,
                                                         Stream stream) {
   // An earlier capture may have ended without an announcement of its end.

@@ -1,5 +1,6 @@
 #include "strata/facade/graphs/graph_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <utility>
@@ -81,8 +82,9 @@ GraphPool::~GraphPool() {
   if (unused_ != nullptr) --*unused_;
   ReleaseHeld();
   for (const auto& [state, at] : places_) {
-    at->fronts.RemoveIf([](std::uint64_t) { return true; },
-                        [](Front* front) { front->Drop(); });
+    for (const auto& [uid, front] : at->fronts) {
+      if (front != nullptr) front->Drop();
+    }
     // Live blocks still belong to their owners.
     at->pool->EndAllocations();
   }
@@ -92,14 +94,10 @@ bool GraphPool::HasMemoryOf(const Device& device) const noexcept {
   for (const auto& [state, at] : places_) {
     if (state->device() == &device) return true;
   }
-  for (const Held* held = held_.get(); held != nullptr;
-       held = held->next.get()) {
-    const Place place = held->allocation->place();
-    if (place.kind != PlaceKind::kHost && place.index == device.ordinal()) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(held_.begin(), held_.end(), [&](const Held& held) {
+    const Place place = held.allocation->place();
+    return place.kind != PlaceKind::kHost && place.index == device.ordinal();
+  });
 }
 
 GraphPool::AtPlace& GraphPool::PlaceOf(
@@ -123,21 +121,16 @@ Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
                           const Stream& stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   AtPlace& at = PlaceOf(state);
-  if (Front* front = at.fronts.FindLocked(stream.uid)) return *front;
+  Front*& front = at.fronts[stream.uid];
+  if (front != nullptr) return *front;
   auto own = std::make_shared<GraphPoolStream>(
       *state->device(), stream, timelines_, order(),
       state->decorator_options().biased_lock());
   auto order =
       std::make_shared<CaptureOrderAllocator>(at.strategy->For(own), own);
   orders_.push_back(order);
-  Front* front = state->AddGraphFront(
+  front = state->AddGraphFront(
       own, order, DecoratorsOf(state->decorator_options()), at.reclaimer);
-  try {
-    at.fronts.Insert(stream.uid, front);
-  } catch (...) {
-    front->Drop();
-    throw;
-  }
   return *front;
 }
 
@@ -156,30 +149,27 @@ void GraphPool::CaptureEnded() noexcept {
 
 void GraphPool::Hold(std::shared_ptr<Allocator> layer,
                      Allocation* allocation) noexcept {
-  std::unique_ptr<Held> held(new (std::nothrow) Held);
-  if (held == nullptr) {
+  try {
+    std::list<Held> held;
+    held.push_back({std::move(layer), allocation});
+    // A second free must fail.
+    SetLive(*allocation->block(), false);
+    const std::lock_guard<std::mutex> guard(mutex_);
+    held_.splice(held_.begin(), held);
+  } catch (const std::bad_alloc&) {
     STRATA_LOG(Error) << "graph pool " << id_ << ": no host memory to hold "
                       << allocation->data() << "; it is never reused";
-    return;
   }
-  held->layer = std::move(layer);
-  held->allocation = allocation;
-  // A second free must fail.
-  SetLive(*allocation->block(), false);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  held->next = std::move(held_);
-  held_ = std::move(held);
 }
 
 void GraphPool::ReleaseHeld() noexcept {
-  std::unique_ptr<Held> held;
+  std::list<Held> all;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    held = std::move(held_);
+    all.swap(held_);
   }
-  while (held != nullptr) {
-    FreeAtLast(*held->layer, *held->allocation->block());
-    held = std::move(held->next);
+  for (; !all.empty(); all.pop_front()) {
+    FreeAtLast(*all.front().layer, *all.front().allocation->block());
   }
 }
 

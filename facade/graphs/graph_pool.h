@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,6 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pool_id.h"
-#include "strata/facade/lookup/key_table.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/device.h"
 #include "strata/platform/place.h"
@@ -80,10 +80,9 @@ class GraphPool final : public CaptureHold, private Postponable {
   // Errors: std::bad_alloc.
   Front& FrontOf(const std::shared_ptr<PlaceState>& state,
                  const Stream& stream);
-  // Call when all streams of the capture have joined, or the capture failed.
+  // All streams of the capture have joined, or it failed.
   void CaptureEnded() noexcept;
-  // All users have removed the pool: increments `count` until the pool ends.
-  // Called once.
+  // All users have removed the pool. Counts it in `count` until it ends.
   void CountAsUnused(
       const std::shared_ptr<std::atomic<std::size_t>>& count) noexcept {
     unused_ = count;
@@ -94,34 +93,29 @@ class GraphPool final : public CaptureHold, private Postponable {
   void Hold(std::shared_ptr<Allocator> layer,
             Allocation* allocation) noexcept override;
 
-  // Bytes held from the system for this pool, at all places.
   std::size_t reserved_bytes() const;
 
  private:
-  // The part of a pool at one place.
   struct AtPlace {
     std::shared_ptr<PlaceState> state;
     std::shared_ptr<Reclaimer> reclaimer;
     std::shared_ptr<ChunkPool> pool;
     std::unique_ptr<StrategySource> strategy;
-    KeyTable<Front> fronts;
+    std::map<std::uint64_t, Front*> fronts;  // by uid; null: not built
   };
   // A freed allocation that graphs may still use; ReleaseHeld() frees it.
   struct Held {
     std::shared_ptr<Allocator> layer;
     Allocation* allocation = nullptr;
-    std::unique_ptr<Held> next;
   };
 
   GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
   ~GraphPool() override;
 
   void End() noexcept override;
-  // Waits for the launches on every device with memory here. False if a wait
-  // fails.
+  // Waits on every device with memory here. False if a wait fails.
   bool AwaitLaunches() noexcept;
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
-  // Frees the held allocations, each through its layer.
   void ReleaseHeld() noexcept;
   // Called at the end, when no other thread can change the state.
   bool HasMemoryOf(const Device& device) const noexcept;
@@ -133,7 +127,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   // Guarded by mutex_:
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
-  std::unique_ptr<Held> held_;
+  std::list<Held> held_;
   // Null until all users have removed the pool; then the count of such pools.
   std::shared_ptr<std::atomic<std::size_t>> unused_;
   // Used at the end, by one thread at a time:

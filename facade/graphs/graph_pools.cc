@@ -287,11 +287,11 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
   if (!device.caps().capture) return nullptr;
   const auto refuse = [&](Failure::Reason reason, Status status,
                           const char* detail) {
-    failure = Failure();
-    failure.reason = reason;
-    failure.status = status;
-    failure.layer = "graph_pools";
-    failure.detail = detail;
+    failure = {.reason = reason,
+               .place = {},
+               .status = status,
+               .layer = "graph_pools",
+               .detail = detail};
     return nullptr;
   };
   CaptureInfo info;
@@ -353,11 +353,10 @@ Allocation* GraphPools::TryAllocate(const std::shared_ptr<PlaceState>& place,
     AddFlag(*allocation->block(), kBlockRouted);
     return allocation;
   } catch (const std::bad_alloc&) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kHostMemory;
-    failure.place = place->place();
-    failure.layer = "graph_pool";
-    failure.requested_bytes = request.bytes;
+    failure = {.reason = Failure::Reason::kHostMemory,
+               .place = place->place(),
+               .layer = "graph_pool",
+               .requested_bytes = request.bytes};
     return nullptr;
   }
 }

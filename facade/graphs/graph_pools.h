@@ -51,15 +51,13 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   //
   // Errors: std::invalid_argument if the pool has no user.
   void Remove(GraphPoolId id);
-  // Remove for a caller that prepared the pool and then failed.
+  // As Remove, for a caller that failed after Prepare.
   void Release(GraphPoolId id) noexcept;
   // Errors: std::invalid_argument if there is no such pool.
   std::shared_ptr<GraphPool> Get(GraphPoolId id) const;
 
-  // Announces that the capture of `stream` (of any stream, if it has no uid),
-  // which is under way or about to begin, uses the pool.
-  //
-  // Returns the number of the announcement.
+  // Announces the capture of `stream`, or of any stream if it has no uid: it
+  // uses the pool. Returns the number of the announcement.
   //
   // Errors: std::logic_error if the pool or the stream is announced already;
   //   std::invalid_argument if there is no such pool.
@@ -68,7 +66,7 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   // was withdrawn already.
   void Withdraw(std::uint64_t announcement) noexcept;
   // Withdraws the capture that is announced for the pool, unless it is under
-  // way: then it is a later capture.
+  // way.
   //
   // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);
@@ -99,12 +97,10 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   // Ends the objects that waited for captures to end, and pools whose last
   // graph is gone. Does nothing while a capture is announced.
   void Sweep() noexcept;
-  // Calls each device that has graphs of pools without users, then sweeps. The
-  // driver reports the end of a graph in a separate thread. The report may
-  // need the call, or may arrive later. Returns whether such pools are left.
+  // Calls the devices with graphs of pools without users, because a driver may
+  // report the end of a graph only then. Sweeps. Returns whether such pools are
+  // left.
   bool AskAndSweep() noexcept;
-  // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
-  // with graphs of pools without users.
   ReclaimSource& ask_step() override { return ask_step_; }
   ReclaimSource& await_step() override { return await_step_; }
   // Withdraws all announcements and removes all pools: the facade is being
@@ -126,7 +122,6 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   class Step final : public ReclaimSource {
    public:
     Step(GraphPools& pools, bool waits) : pools_(pools), waits_(waits) {}
-    // The memory returns to the system once its pool has ended.
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return 0;
     }
@@ -140,24 +135,20 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
     const bool waits_;
   };
 
-  // Called at exhaustion. Returns whether a pool has ended, or an object that
-  // waited for captures to end. With `waits`, waits for the devices first.
+  // Returns whether a pool, or a postponed object, has ended. With `waits`,
+  // waits for the devices first.
   bool EndUnused(bool waits) noexcept;
-  // Calls `ask` with each device that has, or had, graphs of these pools.
   void ForEachGraphDevice(FunctionRef<void(Device&)> ask) const noexcept;
   std::uint64_t Enter(GraphPoolId id, const Stream& stream);
-  // Whether the capture began and ended, or its stream has ended. One device
-  // call.
+  // Whether its capture or its stream has ended. One device call.
   bool IsOver(const Announced& seen) const noexcept;
-  // Withdraws the first announcement for which `is_meant` returns true. False
-  // if there is none.
+  // Withdraws the first announcement that `is_meant`. False if there is none.
   template <class Predicate>
   bool WithdrawIf(Predicate is_meant) noexcept;
   static void OnGraphGone(void* argument);
   // The tickets of graphs that the driver reported as gone, linked.
   static std::atomic<Ticket*>& GoneGraphs();
-  // The pool announced for the capture. Found by id, or by a query of the
-  // announced streams.
+  // The pool announced for the capture: by its id, or by the announced streams.
   std::shared_ptr<GraphPool> PoolOf(const Stream& stream,
                                     std::uint64_t capture);
   const std::shared_ptr<TimelineTable> timelines_;

@@ -43,7 +43,6 @@ class KeyTable {
     return nullptr;
   }
 
-  // Null if there is no entry.
   T* FindLocked(std::uint64_t key) const {
     const std::lock_guard<std::mutex> guard(mutex_);
     const Node* node = FindNode(key);

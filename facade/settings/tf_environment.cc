@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -23,9 +24,10 @@ struct Meaning {
   const char* value;
 };
 
-template <std::size_t kCount>
+// The value of `text`, which is the text itself if there are no meanings.
 std::string Translate(const std::string& text,
-                      const std::array<Meaning, kCount>& meanings) {
+                      std::span<const Meaning> meanings) {
+  if (meanings.empty()) return text;
   std::string known;
   for (const Meaning& meaning : meanings) {
     if (text == meaning.text) return meaning.value;
@@ -56,21 +58,19 @@ constexpr std::array<Meaning, 6> kPreallocate = {{
     {"0", "true"},
 }};
 
-Settings AllowGrowth(const std::string& text) {
-  return {{"bfc_allow_growth", Translate(text, kExactBool)}};
-}
-
-Settings GarbageCollection(const std::string& text) {
-  return {{"bfc_garbage_collection", Translate(text, kExactBool)}};
-}
-
-Settings Preallocate(const std::string& text) {
-  return {{"bfc_allow_growth", Translate(text, kPreallocate)}};
-}
-
-Settings MemoryDump(const std::string& text) {
-  return {{"bfc_memory_map_prefix", text}};
-}
+constexpr std::array<Meaning, 4> kTfAllocators = {{
+    {"BFC", "bfc"},
+    {"cuda_malloc", "direct"},
+    {"cuda_malloc_async", "cuda_malloc_async"},
+    {"memory_guard", "bfc"},
+}};
+constexpr std::array<Meaning, 5> kXlaAllocators = {{
+    {"default", "bfc"},
+    {"bfc", "bfc"},
+    {"platform", "direct"},
+    {"cuda_async", "cuda_malloc_async"},
+    {"vmm", "virtual_memory"},
+}};
 
 // Each way to set the limit replaces the others.
 Settings SystemMemory(const std::string& text) {
@@ -86,33 +86,12 @@ Settings Fraction(const std::string& text) {
 }
 
 Settings TfAllocator(const std::string& text) {
-  static constexpr std::array<Meaning, 4> kStrategies = {{
-      {"BFC", "bfc"},
-      {"cuda_malloc", "direct"},
-      {"cuda_malloc_async", "cuda_malloc_async"},
-      {"memory_guard", "bfc"},
-  }};
-  Settings settings = {{"allocator_strategy", Translate(text, kStrategies)}};
+  Settings settings = {{"allocator_strategy", Translate(text, kTfAllocators)}};
   if (text == "memory_guard") {
     settings.emplace_back("strata_guard", "true");
     settings.emplace_back("strata_guard_fill", "nan");
   }
   return settings;
-}
-
-Settings XlaAllocator(const std::string& text) {
-  static constexpr std::array<Meaning, 5> kStrategies = {{
-      {"default", "bfc"},
-      {"bfc", "bfc"},
-      {"platform", "direct"},
-      {"cuda_async", "cuda_malloc_async"},
-      {"vmm", "virtual_memory"},
-  }};
-  return {{"allocator_strategy", Translate(text, kStrategies)}};
-}
-
-Settings UnifiedMemory(const std::string& text) {
-  return {{"use_cuda_managed_memory", Translate(text, kBool)}};
 }
 
 Settings AsyncPreallocation(const std::string& text) {
@@ -123,34 +102,40 @@ Settings AsyncPreallocation(const std::string& text) {
   return {{"cuda_malloc_async_preallocate", text}};
 }
 
-Settings Deterministic(const std::string& text) {
-  return {{"cuda_malloc_async_deterministic", Translate(text, kBool)}};
-}
-
 struct VariableRow {
   const char* variable;
+  // Sets `option` to the meaning of the text, or has settings of its own.
+  const char* option = nullptr;
+  std::span<const Meaning> meanings = {};
   // Errors: std::invalid_argument with the reason.
-  Settings (*settings)(const std::string& text);
+  Settings (*settings)(const std::string& text) = nullptr;
   // The newer variable that replaces this one: both together are an error, even
   // if they agree. Null: none.
   const char* replaced_by = nullptr;
+
+  Settings For(const std::string& text) const {
+    if (settings != nullptr) return settings(text);
+    return {{option, Translate(text, meanings)}};
+  }
 };
 
-constexpr std::array kVariableRows = {
-    VariableRow{"TF_FORCE_GPU_ALLOW_GROWTH", &AllowGrowth},
-    VariableRow{"TF_ENABLE_GPU_GARBAGE_COLLECTION", &GarbageCollection},
-    VariableRow{"TF_GPU_ALLOCATOR", &TfAllocator},
-    VariableRow{"TF_BFC_MEMORY_DUMP", &MemoryDump},
-    VariableRow{"TF_DEVICE_MIN_SYS_MEMORY_IN_MB", &SystemMemory},
-    VariableRow{"TF_FORCE_UNIFIED_MEMORY", &UnifiedMemory},
-    VariableRow{"TF_CUDA_MALLOC_ASYNC_SUPPORTED_PREALLOC", &AsyncPreallocation},
-    VariableRow{"TF_DETERMINISTIC_ALLOCATOR", &Deterministic},
-    VariableRow{"XLA_PYTHON_CLIENT_ALLOCATOR", &XlaAllocator},
-    VariableRow{"XLA_PYTHON_CLIENT_PREALLOCATE", &Preallocate},
-    VariableRow{"XLA_CLIENT_MEM_FRACTION", &Fraction},
-    VariableRow{"XLA_PYTHON_CLIENT_MEM_FRACTION", &Fraction,
-                "XLA_CLIENT_MEM_FRACTION"},
-};
+constexpr std::array<VariableRow, 12> kVariableRows = {{
+    {"TF_FORCE_GPU_ALLOW_GROWTH", "bfc_allow_growth", kExactBool},
+    {"TF_ENABLE_GPU_GARBAGE_COLLECTION", "bfc_garbage_collection", kExactBool},
+    {.variable = "TF_GPU_ALLOCATOR", .settings = &TfAllocator},
+    {"TF_BFC_MEMORY_DUMP", "bfc_memory_map_prefix"},
+    {.variable = "TF_DEVICE_MIN_SYS_MEMORY_IN_MB", .settings = &SystemMemory},
+    {"TF_FORCE_UNIFIED_MEMORY", "use_cuda_managed_memory", kBool},
+    {.variable = "TF_CUDA_MALLOC_ASYNC_SUPPORTED_PREALLOC",
+     .settings = &AsyncPreallocation},
+    {"TF_DETERMINISTIC_ALLOCATOR", "cuda_malloc_async_deterministic", kBool},
+    {"XLA_PYTHON_CLIENT_ALLOCATOR", "allocator_strategy", kXlaAllocators},
+    {"XLA_PYTHON_CLIENT_PREALLOCATE", "bfc_allow_growth", kPreallocate},
+    {.variable = "XLA_CLIENT_MEM_FRACTION", .settings = &Fraction},
+    {.variable = "XLA_PYTHON_CLIENT_MEM_FRACTION",
+     .settings = &Fraction,
+     .replaced_by = "XLA_CLIENT_MEM_FRACTION"},
+}};
 
 // Returns `options` with all of `settings` applied.
 //
@@ -196,7 +181,7 @@ class Reader {
     Settings settings;
     Options changed;
     try {
-      settings = row.settings(*text);
+      settings = row.For(*text);
       changed = Apply(result_.options, settings);
     } catch (const std::invalid_argument& error) {
       RefuseIfOthersContradict(row.variable, settings);
@@ -293,9 +278,7 @@ std::vector<std::string> TfEnvironmentVariables() {
 
 Options WithProcessEnvironment(const Options& options) {
   if (!options.host.tf_environment) return options;
-  TfEnvironment result = WithTfEnvironment(
-      options,
-      [](const char* name) -> const char* { return std::getenv(name); });
+  TfEnvironment result = WithTfEnvironment(options, &std::getenv);
   for (const std::string& change : result.changes) {
     STRATA_LOG(Warning) << change;
   }

@@ -25,7 +25,7 @@ namespace strata {
 //   A request takes the smallest block that fits; of equal blocks the one freed
 //   last, so that older ones become free for all streams sooner. A fit is
 //   refused if it wastes more than an eighth of the request, and the block was
-//   last used for a larger request. TakeAny() accepts such a fit.
+//   last used for a larger request. `may_waste` accepts such a fit.
 // Threads: any thread. No device call and no call of the strategy with the lock
 //   held.
 // Cost: a free is O(1), a request O(blocks of one size class), under one lock.
@@ -45,19 +45,14 @@ class BusyFrees final : public FreeSource {
   bool Add(Block* block) noexcept;
   // True if the next free should be followed by an event.
   bool IsEventDue() const noexcept { return timeline_->IsNextToClose(); }
-  // A live block for a request of the stream, with `requested` set; null if no
-  // block fits.
-  Block* Take(const Request& request) noexcept {
-    return empty() ? nullptr : TakeFit(request, /*may_waste=*/false);
-  }
-  // Take without the limit on waste.
-  Block* TakeAny(const Request& request) noexcept {
-    return empty() ? nullptr : TakeFit(request, /*may_waste=*/true);
+  // A live block for a request of the stream, with `requested` set; null if
+  // none fits. With `may_waste`, without the limit on waste.
+  Block* Take(const Request& request, bool may_waste = false) noexcept {
+    return empty() ? nullptr : TakeFit(request, may_waste);
   }
   bool empty() const noexcept {
     return count_.load(std::memory_order_acquire) == 0;
   }
-  // Nothing will be added any more.
   void Leave() noexcept { is_left_ = true; }
 
   std::size_t Drain() noexcept override;
@@ -79,7 +74,6 @@ class BusyFrees final : public FreeSource {
     Block* newest = nullptr;
     Block* oldest = nullptr;  // undefined if there is none
   };
-  // Position of a block in its class.
   struct Fit {
     Class* of = nullptr;  // null: no block
     Block* newer = nullptr;
@@ -99,7 +93,7 @@ class BusyFrees final : public FreeSource {
   Fit FindFit(const Request& request) noexcept;
   static Fit FindIn(Class& of, const Request& request) noexcept;
   void Remove(const Fit& fit) noexcept;
-  // Removes the blocks of `of` up to `tick`, and puts them before `first`.
+  // Moves the blocks of `of` up to `tick` before `first`.
   Block* Cut(Class& of, Tick tick, Block* first) noexcept;
   void Count(std::ptrdiff_t blocks, std::size_t bytes) noexcept;
   // Call these without lock_.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <new>
 
+#include "strata/allocation/streams/visit_each.h"
 #include "strata/base/store_max.h"
 #include "strata/platform/stream.h"
 
@@ -32,10 +33,6 @@ Status Order(ChainStream& earlier, ChainStream& later) noexcept {
   return timeline->Await(tick);
 }
 
-bool IsOver(ChainStream& stream) noexcept {
-  return stream.retired() && stream.IsDone();
-}
-
 }  // namespace
 
 std::uint64_t SharedOrder::Share::SeenOf(const Share& other) const {
@@ -49,29 +46,18 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
   seen_[other.id_] = std::max(seen_[other.id_], frees);
 }
 
-// Forgets shares that no stream has to wait for: the stream has ended and its
-// work is done. A chain that still notes a free holds its share, so that share
-// stays.
-void SharedOrder::Forget(const Shares& over) {
-  std::erase_if(shares_, [&](const auto& share) {
-    const bool is_over =
-        std::find(over.begin(), over.end(), share) != over.end();
-    // Two references: in shares_ and in `over`.
-    if (!is_over || share.use_count() > 2) return false;
-    gone_frees_ += share->frees_.load();
-    return true;
-  });
-}
-
 void SharedOrder::ForgetOver() noexcept {
-  try {
-    Shares over = All();
-    std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
+  VisitEach(mutex_, shares_, [this](const Share& over) {
+    if (!over.stream().retired() || !over.stream().IsDone()) return;
+    // A chain that still notes a free holds its share. Otherwise there are two
+    // references: in shares_, and of this visit.
     const std::lock_guard<std::mutex> guard(mutex_);
-    Forget(over);
-  } catch (const std::bad_alloc&) {
-    // The shares stay until the next call.
-  }
+    std::erase_if(shares_, [&](const auto& share) {
+      if (share.get() != &over || share.use_count() > 2) return false;
+      gone_frees_ += over.frees_.load();
+      return true;
+    });
+  });
 }
 
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
@@ -92,21 +78,16 @@ void SharedOrder::Leave(Share& share) noexcept {
   if (share.is_active_.exchange(false)) --active_;
 }
 
-SharedOrder::Shares SharedOrder::Others(const Share* share,
+SharedOrder::Shares SharedOrder::Others(const Share& share,
                                         std::uint64_t& frees) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   frees += gone_frees_;
   Shares others;
   others.reserve(shares_.size());
   for (const auto& other : shares_) {
-    if (other.get() != share) others.push_back(other);
+    if (other.get() != &share) others.push_back(other);
   }
   return others;
-}
-
-SharedOrder::Shares SharedOrder::All() const {
-  std::uint64_t ignored = 0;
-  return Others(nullptr, ignored);
 }
 
 bool SharedOrder::MayWaitFor(const Share& share) const noexcept {
@@ -122,7 +103,7 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
   if (IsOrdered(share)) return Status::kSuccess;
   std::uint64_t seen = 0;
   try {
-    for (const auto& other : Others(&share, seen)) {
+    for (const auto& other : Others(share, seen)) {
       const std::uint64_t frees = other->frees_.load();
       seen += frees;
       // Before Order() reads the tick, so that later frees are counted again.
@@ -140,33 +121,20 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
 }
 
 Status SharedOrder::Synchronize() noexcept {
-  Status first_error = Status::kSuccess;
-  try {
-    for (const auto& share : All()) {
-      const Status status = share->stream().Synchronize();
-      if (first_error == Status::kSuccess) first_error = status;
-    }
-  } catch (const std::bad_alloc&) {
-    // No host memory for the list of streams: wait for their device instead.
-    Device* device = nullptr;
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      if (!shares_.empty()) device = shares_.front()->stream().device();
-    }
-    return device != nullptr ? device->Synchronize() : Status::kSuccess;
-  }
-  return first_error;
+  Status error = Status::kSuccess;
+  VisitEach(mutex_, shares_, [&](const Share& share) {
+    const Status status = share.stream().Synchronize();
+    if (status != Status::kSuccess) error = status;
+  });
+  return error;
 }
 
 bool SharedOrder::IsDone() noexcept {
-  try {
-    const Shares shares = All();
-    return std::all_of(shares.begin(), shares.end(), [](const auto& share) {
-      return share->stream().IsDone();
-    });
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  bool is_done = true;
+  VisitEach(mutex_, shares_, [&](const Share& share) {
+    is_done = is_done && share.stream().IsDone();
+  });
+  return is_done;
 }
 
 }  // namespace strata

@@ -38,24 +38,18 @@ class SharedOrder final : public ChainStream {
   // For streams of `device`, and a strategy that queries it for memory.
   explicit SharedOrder(Device& device) : ChainStream(device, Stream()) {}
 
-  // The state of one chain: its stream, and the frees of others it is ordered
-  // after.
+  // One chain: its stream, and the frees of others it is ordered after.
   class Share;
 
   // Makes no device call. Errors: std::bad_alloc.
   std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
-  // Forgets streams that have ended and have no work left, which queries the
-  // device. Call it before a stream joins.
+  // Forgets streams that have ended and have no work left. Queries the device.
   void ForgetOver() noexcept;
 
-  // Marks the stream of `share` as in use: it requests memory.
   void Activate(Share& share) noexcept;
-  // Marks the stream of `share` as no longer in use: it has no memory left, and
-  // will request none.
+  // Its stream has no memory left, and will request none.
   void Leave(Share& share) noexcept;
-  // Whether more than one stream is in use.
   bool several() const noexcept { return active_.load() > 1; }
-  // Whether the stream of `share` is in use.
   bool IsActive(const Share& share) const noexcept;
 
   // Notes that `share` is about to free memory to the strategy that its stream
@@ -81,11 +75,8 @@ class SharedOrder final : public ChainStream {
  private:
   using Shares = std::vector<std::shared_ptr<Share>>;
 
-  // Every share but `share`. Adds the frees of shares that have ended to
-  // `frees`.
-  Shares Others(const Share* share, std::uint64_t& frees) const;
-  Shares All() const;
-  void Forget(const Shares& over);  // Hold mutex_.
+  // Every other share. Adds the frees of shares that have ended to `frees`.
+  Shares Others(const Share& share, std::uint64_t& frees) const;
 
   std::atomic<int> active_{0};           // Shares that requested memory.
   std::atomic<std::uint64_t> frees_{0};  // Frees of all shares.
@@ -115,7 +106,7 @@ class SharedOrder::Share {
   StreamTimeline* const timeline_;  // Timeline of stream_; null: none.
   const std::size_t id_;            // Position in seen_ of other shares.
   std::atomic<bool> is_active_{false};
-  // Frees; those that came before another stream looked count as one.
+  // Frees; those before another stream looked count as one.
   std::atomic<std::uint64_t> frees_{0};
   // The largest value of frees_ that another stream has read to order itself.
   std::atomic<std::uint64_t> looked_at_{0};

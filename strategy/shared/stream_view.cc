@@ -104,15 +104,11 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   if (status == Status::kSuccess) return allocation;
   // This stream has not used the memory, so there is no free to note.
   underlying()->DoFree(allocation);
-  failure = Failure();
-  failure.reason = status == Status::kMemoryAllocation
-                       ? Failure::Reason::kHostMemory
-                       : Failure::Reason::kDevice;
-  failure.layer = name();
-  failure.detail = "cannot wait for the stream that used the memory before";
-  failure.place = place();
+  failure = Refusal(
+      status == Status::kMemoryAllocation ? Failure::Reason::kHostMemory
+                                          : Failure::Reason::kDevice,
+      request, "cannot wait for the stream that used the memory before");
   failure.status = status;
-  failure.requested_bytes = request.bytes;
   return nullptr;
 }
 
@@ -123,7 +119,7 @@ Allocation* StreamView::TakeAtLast(const Request& request,
   // If no further free can serve the request, it takes a block that is too
   // large.
   if (!IsDuringCapture() && (request.flags & kNoRetry) == 0) return nullptr;
-  Block* const block = busy_->TakeAny(request);
+  Block* const block = busy_->Take(request, /*may_waste=*/true);
   return block != nullptr ? block->allocation() : nullptr;
 }
 

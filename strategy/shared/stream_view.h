@@ -65,7 +65,6 @@ class StreamView final : public Decorator, private HitPath {
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }
 
-  // Whether captures are announced, if frees may wait.
   bool IsDuringCapture() const noexcept {
     return busy_ != nullptr && timeline_->during_capture();
   }
@@ -77,7 +76,6 @@ class StreamView final : public Decorator, private HitPath {
     return !order_->several() ||
            (waits_on_device_ && !timeline_->some_forbid_waits());
   }
-  // Allocates from the strategy, for a hit.
   Block* TakeBelow(std::size_t bytes) noexcept;
   // Allocates from the strategy; as a last resort after it refused. Call
   // without a lock.

@@ -46,8 +46,8 @@ struct PageHandle {
 // Lifetime: the device outlives it. Nothing is mapped when it is destroyed.
 class AddressRange : public Chunk {
  public:
-  // Reserves `bytes`, a multiple of kPageBytes, at `place`. Null if the device
-  // or the host refuses. One device call.
+  // `bytes` is a multiple of kPageBytes. Null if the device or the host
+  // refuses.
   static std::unique_ptr<AddressRange> Reserve(Device& device, Place place,
                                                std::size_t bytes) noexcept;
   AddressRange(const AddressRange&) = delete;
@@ -55,14 +55,14 @@ class AddressRange : public Chunk {
   // Pool of the arena that uses the range; set by its strategy.
   std::uint8_t pool = 0;
 
-  // Frees the addresses. On an error they are still reserved. One device call.
+  // On an error the addresses are still reserved.
   Status Free() noexcept;
   // Leaks the addresses unless Free succeeded.
   ~AddressRange();
 
   std::byte* begin() const { return memory->block()->data; }
   std::size_t size_bytes() const { return memory->size(); }
-  // The end of the addresses that can be mapped.
+  // The end of the mappable addresses.
   std::byte* map_end() const { return begin() + size_bytes() - kPageBytes; }
 
   // The handle of the page that contains `at`; null if nothing is mapped, or if
@@ -83,7 +83,6 @@ class AddressRange : public Chunk {
   }
 
   Device& device_;
-  // Handles by page.
   std::unique_ptr<PageHandle*[]> pages_;
 };
 

@@ -10,7 +10,6 @@
 
 namespace strata {
 
-// A handle inside one free block.
 struct FreeHandle {
   PageHandle* handle = nullptr;
   // The free block around the handle; once taken, the block of just the handle.
@@ -39,7 +38,7 @@ class FreeHandles {
   std::size_t size() const { return list_.size(); }
   void Clear() { list_.clear(); }
 
-  // False if there is no room for one more.
+  // False: no room.
   bool Add(PageHandle& handle, Block& block);
   void Sort();
   // Chooses the handle to move to a hole that lacks `missing` bytes and has

@@ -32,7 +32,6 @@ struct GrowthTarget {
 GrowthTarget FindGrowthTarget(const BlockChain& holes, std::size_t size,
                               bool only_tails);
 
-// Sources of the memory that a growth may map.
 struct GrowthMeans {
   std::size_t budget_bytes = 0;   // Most bytes to create.
   std::size_t handle_bytes = 0;   // Most bytes of a new handle.
@@ -40,7 +39,6 @@ struct GrowthMeans {
   bool prefer_free = false;       // Move free handles before creating any.
 };
 
-// One mapping of a growth.
 struct GrowthPiece {
   // State of the mapping that a handle had before it moved.
   enum class Old : std::uint8_t {
@@ -69,7 +67,6 @@ struct GrowthPlan {
   std::size_t new_bytes = 0;
   std::size_t moved_bytes = 0;
   std::size_t short_bytes = 0;  // Bytes that the plan lacks.
-  // All addresses that the plan changes.
   std::byte* low = nullptr;
   std::byte* high = nullptr;
   Block* region = nullptr;         // The pending block at `low`.
@@ -80,8 +77,8 @@ struct GrowthPlan {
   void Clear();
 };
 
-// Chooses the pieces for the target of `plan`. False if memory is short (see
-// short_bytes), or if the vector of pieces has no room for one more.
+// Chooses the pieces. False if memory is short (short_bytes), or if the vector
+// has no room.
 //
 // Cost: O(pieces log handles).
 bool ChoosePieces(const GrowthMeans& means, GrowthPlan& plan);

@@ -73,7 +73,6 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                              ExportedMemory* exported);
   friend std::optional<AddressSpan> MappedSpanOf(const Allocation& allocation);
 
-  // Result of an attempt to grow.
   enum class Attempt {
     kServed,
     kPlanned,      // The lists match the plan; next: the driver calls.
@@ -82,7 +81,6 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
     kFailed,       // The failure has the reason.
     kAgain,        // Records or vectors were too short for the plan.
   };
-  // Means of an attempt to obtain memory.
   struct Effort {
     std::size_t room_bytes = 0;  // Bytes by which the place can grow.
     std::size_t most_handle_bytes = SIZE_MAX;
@@ -128,15 +126,13 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Sets the descriptors of the pieces, as far as the device exports them.
   Status ExportPieces(const std::vector<PageHandle*>& handles,
                       std::vector<SharedPiece>& pieces) const noexcept;
-  // Removes the pins of a Pin. True if this was the last one of a retired
-  // strategy: then the pool can end it.
+  // Removes pins. True if the pool can end the strategy now.
   bool Unpin(const std::vector<PageHandle*>& handles) noexcept;
   // Grants of peers: as PeerAccess::Mapper. Call it without the lock.
   Status ApplyGrants() noexcept override;
-  // Pins up to the capacity of `handles` mapped handles with grants older than
-  // `version`. Returns the number of such handles. These pins do not keep the
-  // strategy, because ~VirtualMemoryAllocator waits for ApplyGrants. Hold
-  // lock_.
+  // Pins mapped handles with grants older than `version`, as far as `handles`
+  // has room. Returns their number. ~VirtualMemoryAllocator waits for
+  // ApplyGrants. Hold lock_.
   std::size_t PinOutdated(std::uint64_t version,
                           std::vector<PageHandle*>& handles) noexcept;
   // Applies grants that changed while handles were pending.
@@ -157,21 +153,19 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   Attempt Execute(Pool own, GrowthPlan& plan, Block** block,
                   Failure& failure) noexcept;
   Attempt Undo(GrowthPlan& plan) noexcept;
-  // Whether another attempt may succeed with free handles at the ends of
-  // ranges, or because the place has room now. False: `failure` explains the
+  // Whether another attempt may succeed. False: `failure` explains the
   // shortage.
   bool MayTryAgain(Effort& effort, Failure& failure) noexcept;
-  // Call it after a refusal of the memory of `plan`: makes the next attempt
-  // request less. False: nothing less is left to request.
+  // After a refusal: makes the next attempt request less. False: nothing less
+  // is left to request.
   bool AskForLess(const GrowthPlan& plan, Effort& effort) noexcept;
   // Explains why a growth of `bytes` is refused. False: the place has room now.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
-  // Obtains idle memory of other streams, or releases free handles of this
-  // stream, so that another attempt may succeed.
+  // Obtains idle memory of other streams, or releases free handles of this one.
   bool MakeRoom(std::size_t bytes, const Effort& effort,
                 bool* gave_own) noexcept;
-  // Reserves a range for a block of `size`; a smaller range if needed. False if
-  // there are no addresses.
+  // Reserves a range for `size`, or a smaller one. False: there are no
+  // addresses.
   bool AddRange(Pool own, std::size_t size) noexcept;
   std::unique_ptr<AddressRange> ReserveRange(std::size_t bytes) noexcept;
 
@@ -200,18 +194,16 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void MakePending(Block* block) noexcept;
   // Splits the handle's block from its free block; makes it pending.
   void TakeFreeHandle(FreeHandle& free) noexcept;
-  // Makes a pending block free again.
   void Restore(Block* block) noexcept;
   // Makes an unusable block a hole, joined with adjacent holes.
   void MakeHole(Block* block) noexcept;
   // Undoes TakePlanned, except for driver calls that could not be undone.
   void UndoPlan(GrowthPlan& plan) noexcept;
-  // Restores a hole of the plan; its first piece is `first`. Returns the number
-  // of the first piece after the hole.
+  // Restores a hole whose first piece is `first`. Returns the number of the
+  // first piece after it.
   std::size_t UndoHole(Block* block, const GrowthPlan& plan,
                        std::size_t first) noexcept;
   void UndoHandle(const GrowthPiece& piece, AddressRange& range) noexcept;
-  // Makes a pending block retired.
   void Retire(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Records an unmapped handle for ReleaseRefused.
   void Refuse(PageHandle* handle) noexcept;
@@ -220,13 +212,10 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void CommitMoves(GrowthPlan& plan) noexcept;
   template <class Visit>
   void ForEachFreeHandle(Visit visit) const;
-  // Lists the free handles that a growth of `plan` may move. False if the list
-  // has no room.
+  // Lists the handles that a growth may move. False: the list has no room.
   bool CollectFree(GrowthPlan& plan) const;
-  // Bytes of free handles and of handles that the driver refused to release.
-  // Hold lock_.
+  // Bytes of free and refused handles. Hold lock_.
   std::size_t IdlePageBytesLocked() const;
-  // IdlePageBytesLocked; acquires the lock.
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
     return {blocks_.chunk_bytes(), peak_taken_bytes_, moved_since_peak_,
@@ -238,23 +227,19 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
 
   // Release: virtual_memory_idle.cc. Without the lock.
   enum class Wait { kForStream, kNever };
-  // Releases free handles until their sum is `bytes`; returns the released
-  // bytes.
+  // Releases free handles of `bytes`; returns the released bytes.
   std::size_t ReleaseFree(std::size_t bytes, Wait wait) noexcept;
   std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
   // Removes free handles of `bytes` from the lists: the smallest that suffices,
-  // else the largest first. `handles` has room for all. Also removes their
-  // retired addresses into `retired`. If `retired` has no room, removes
-  // nothing.
+  // else the largest first. Also removes their retired addresses; if `retired`
+  // has no room for them, removes nothing.
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
                   std::vector<Block*>& retired) noexcept;
   std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
-  // Releases an unmapped handle to the driver. If the driver refuses, records
-  // it for ReleaseRefused. Returns the bytes released.
+  // Releases an unmapped handle, or records it for ReleaseRefused. Returns the
+  // bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
-  // ReleaseHandle for a list of handles, linked by `next`.
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
-  // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
   // Unmaps retired addresses without pending work: at most `most` of them, or
   // retired_count_ - handle_count_ if that is more. Returns the bytes released
@@ -265,38 +250,33 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
     kLeaving,  // Of a handle with is_leaving, or of an unknown one.
     kAll,
   };
-  // Removes retired addresses from their list, as far as `retired` has room.
-  // Hold lock_.
+  // Takes retired addresses off their list while `retired` has room. Hold
+  // lock_.
   void TakeRetired(Retired which, std::vector<Block*>& retired) noexcept;
   bool MayTake(const Block& retired, Retired which) const noexcept;
-  // The handle of a retired block, if it is mapped elsewhere; else null. Hold
-  // lock_.
+  // Its handle, if that is mapped elsewhere; else null. Hold lock_.
   static PageHandle* HandleElsewhere(const Block& retired);
   // Reserves room for `most`, as UnmapRetired. False: no host memory.
   bool ReserveForRetired(std::vector<Block*>& retired,
                          std::size_t most) noexcept;
-  // Unmaps removed addresses, and releases handles mapped only there; adds the
-  // released bytes to `released`. A mapping that the driver refuses to unmap
-  // retires again. False if there is any.
+  // Unmaps removed addresses, and releases handles mapped only there. False if
+  // the driver refused; those addresses retire again.
   bool UnmapTaken(std::vector<Block*>& retired, std::size_t* released) noexcept;
-  // Makes unmapped addresses holes. Returns the handles that were mapped only
-  // there, linked by `next`. Hold lock_.
+  // Makes unmapped addresses holes; returns the handles mapped only there. Hold
+  // lock_.
   PageHandle* MakeHoles(Block* const* first, std::size_t count) noexcept;
   void TellOf(Block* const* first, std::size_t count,
               int count_change) noexcept;
-  // Frees ranges without mapped memory.
   void FreeRanges() noexcept;
   void DetachRanges() noexcept;
-  // Logs and forgets memory that the driver still refuses at the end of the
-  // strategy.
+  // At the end: logs and forgets memory that the driver still refuses.
   void LoseRefused() noexcept;
 
   const VmmPolicy vmm_;
   Device* const device_;  // Null: the device has no virtual memory.
   const Location location_;
   const std::shared_ptr<PeerAccess> peers_;
-  // Whether to create handles for export; whether to create them for network
-  // cards.
+  // Whether to create handles for export, and for network cards.
   std::atomic<bool> may_share_;
   std::atomic<bool> may_rdma_;
 

@@ -34,10 +34,10 @@ Allocation* VirtualMemoryAllocator::TryAllocate(const Request& request,
   }
   if ((request.flags & kSpecial) == kSpecial ||
       request.alignment > max_alignment()) {
-    failure = Refusal(Failure::Reason::kBadRequest, request);
-    failure.detail = request.alignment > max_alignment()
-                         ? "alignment above 256 needs the aligned layer"
-                         : "memory for cudaIpcGetMemHandle has no handle";
+    failure = Refusal(Failure::Reason::kBadRequest, request,
+                      request.alignment > max_alignment()
+                          ? "alignment above 256 needs the aligned layer"
+                          : "memory for cudaIpcGetMemHandle has no handle");
     return nullptr;
   }
   return (request.flags & kOneHandle) != 0 ? AllocateHandle(request, failure)
@@ -89,8 +89,8 @@ Allocation* VirtualMemoryAllocator::AllocateHandle(const Request& request,
     effort.is_one_handle = true;
     failure = Failure();
     if (!GrowWith(effort, Pool::kLarge, size, &block, failure)) {
-      failure = Refusal(Failure::Reason::kTooLarge, request);
-      failure.detail = "no addresses are left (--strata_vmm_reserve)";
+      failure = Refusal(Failure::Reason::kTooLarge, request,
+                        "no addresses are left (--strata_vmm_reserve)");
     }
     if (block == nullptr) {
       failure.requested_bytes = request.bytes;

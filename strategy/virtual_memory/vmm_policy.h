@@ -15,7 +15,6 @@ namespace strata {
 // Source: memory_policy.md §3 (handle size by room), §4.3 and §9.1 (the dial).
 class VmmPolicy {
  public:
-  // Largest size of blocks in small arenas.
   static constexpr std::size_t kSmallLimitBytes = std::size_t{256} << 10;
 
   // Errors: std::invalid_argument that names the invalid option.
@@ -25,21 +24,16 @@ class VmmPolicy {
   // a growth that lacks `missing` bytes.
   std::size_t HandleBytes(std::size_t room, std::size_t missing) const;
   // Fewest bytes to create at the end of a range, with handles of
-  // `handle_bytes`, while `reserved` bytes are held and the place can grow by
-  // `room` bytes.
+  // `handle_bytes`.
   static std::size_t QuantumBytes(std::size_t handle_bytes, std::size_t room,
                                   std::size_t reserved);
-  // The size of the next address range of an arena. The device has
-  // `device_bytes`, the last range had `last_bytes` (0: none), and the range
-  // must hold a block of `size`.
+  // The next address range of an arena. The last one had `last_bytes` (0:
+  // none); it must hold a block of `size`.
   static std::size_t RangeBytes(std::size_t device_bytes,
                                 std::size_t last_bytes, std::size_t size,
                                 bool is_small);
-  // The smallest range that holds a block of `size`.
   static std::size_t LeastRangeBytes(std::size_t size);
-  // Most address space of a place.
   std::size_t most_address_bytes() const { return most_address_bytes_; }
-  // Whether a handle may be mapped twice.
   bool may_alias() const { return may_alias_; }
 
   // Memory of a stream: held bytes, and the peak of bytes in use at growths.
@@ -53,15 +47,13 @@ class VmmPolicy {
     // had lent some. A release starts the count again.
     std::size_t created_while_lent_bytes = 0;
   };
-  // Whether a growth moves free handles first. It lacks `missing` bytes, while
-  // the place can grow by `room` bytes. `credit`: bytes that may be created in
-  // return for bytes moved before. A number of --strata_vmm_remap acts as
-  // `lazy` once a stream has moved much without a new peak: its sizes repeat,
-  // so memory that is created now ends the moves.
+  // Whether a growth that lacks `missing` bytes moves free handles first.
+  // `credit`: bytes that may be created for bytes moved before. A number of
+  // --strata_vmm_remap acts as `lazy` once the stream has settled.
   bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
-  // Whether a stream has moved enough since its peak rose. Each move counts
-  // its bytes and a share of the held bytes; docs/rules/virtual_memory.md.
+  // Whether a stream has moved enough since its peak rose;
+  // docs/rules/virtual_memory.md.
   static bool IsSettled(const Held& held);
   // Whether a stream lends memory. A settled stream lends none once loans have
   // made it create memory.
@@ -70,9 +62,8 @@ class VmmPolicy {
   std::size_t CreditFor(std::size_t bytes) const {
     return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
   }
-  // Credit used by creating `bytes`, with `held` at that time. The price rises
-  // when far more than the peak is held, so that a program with ever varying
-  // sizes settles.
+  // Credit used by creating `bytes`. The price rises when far more than the
+  // peak is held.
   static std::size_t PriceOf(std::size_t bytes, const Held& held) {
     return IsAmple(held) ? bytes * kAmplePrice : bytes;
   }

@@ -4,7 +4,6 @@
 #include <array>
 #include <stdexcept>
 
-#include "strata/facade/settings/option_aliases.h"
 #include "strata/strategy/registry.h"
 #include "strata/tools/peers/registry.h"
 
@@ -90,9 +89,8 @@ const BenchAllocator& FindBenchAllocator(std::string_view name) {
 Options OptionsOf(const BenchAllocator& allocator, const Options& options) {
   Options own = options;
   own.allocator_strategy = allocator.strategy;
-  for (const StrategyAlias& alias : StrategyAliases()) {
-    own.*alias.member = false;
-  }
+  // No alias may choose another strategy.
+  own.use_system_allocator = own.use_cuda_malloc_async_allocator = false;
   if (allocator.name == kFastBfc) own.Set("bfc_placement", "fast");
   return own;
 }

@@ -12,8 +12,6 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/managed_allocator.h"
-#include "strata/allocation/system/pinned_allocator.h"
 #include "strata/platform/sim/device/sim_platform.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

@@ -54,7 +54,7 @@ TEST_F(CApiThreadsTest, ACallThatFailsAtTheEndOfItsThreadSaysWhy) {
     before = strata_last_error();
   }).join();
   EXPECT_THAT(before, testing::HasSubstr("strata_alloc"));
-  EXPECT_THAT(first, testing::HasSubstr("an argument is wrong"));
+  EXPECT_EQ(first, before);
   EXPECT_THAT(after, testing::HasSubstr("is not allocated"));
 }
 

@@ -1,11 +1,11 @@
-#include "strata/facade/settings/option_aliases.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
+#include "strata/facade/options.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 
@@ -15,8 +15,21 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+// The switches of PaddlePaddle that stand for one value of allocator_strategy.
+struct StrategyAlias {
+  const char* option;
+  bool Options::*member;
+  const char* strategy;
+};
+
+constexpr std::array<StrategyAlias, 2> kAliases = {{
+    {"use_system_allocator", &Options::use_system_allocator, "direct"},
+    {"use_cuda_malloc_async_allocator",
+     &Options::use_cuda_malloc_async_allocator, "cuda_malloc_async"},
+}};
+
 TEST(OptionAliasesTest, EachChoosesItsStrategy) {
-  for (const StrategyAlias& alias : StrategyAliases()) {
+  for (const StrategyAlias& alias : kAliases) {
     EXPECT_EQ(Options::Parse(alias.option).Strategy(), alias.strategy);
     EXPECT_EQ(Options::Parse(std::string(alias.option) + "=0").Strategy(),
               Options().allocator_strategy);
@@ -24,7 +37,7 @@ TEST(OptionAliasesTest, EachChoosesItsStrategy) {
 }
 
 TEST(OptionAliasesTest, EachIsAnOption) {
-  for (const StrategyAlias& alias : StrategyAliases()) {
+  for (const StrategyAlias& alias : kAliases) {
     Options options;
     options.Set(alias.option, "true");
     EXPECT_TRUE(options.*alias.member) << alias.option;
@@ -32,7 +45,7 @@ TEST(OptionAliasesTest, EachIsAnOption) {
 }
 
 TEST(OptionAliasesTest, EachContradictsEveryOtherStrategy) {
-  for (const StrategyAlias& alias : StrategyAliases()) {
+  for (const StrategyAlias& alias : kAliases) {
     for (const std::string& strategy : StrategyNames()) {
       std::string text = alias.option;
       text += " allocator_strategy=" + strategy;
@@ -48,8 +61,8 @@ TEST(OptionAliasesTest, EachContradictsEveryOtherStrategy) {
 }
 
 TEST(OptionAliasesTest, EachPairOfOtherMeaningContradictsItself) {
-  for (const StrategyAlias& one : StrategyAliases()) {
-    for (const StrategyAlias& other : StrategyAliases()) {
+  for (const StrategyAlias& one : kAliases) {
+    for (const StrategyAlias& other : kAliases) {
       const std::string text =
           std::string(one.option) + "," + std::string(other.option);
       if (std::string(one.strategy) == other.strategy) {

@@ -7,8 +7,6 @@
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/managed_allocator.h"
-#include "strata/allocation/system/pinned_allocator.h"
 
 // Requests that no machine can meet are part of the contract: the sanitizers
 // must return null for them, as the system does.

@@ -140,7 +140,7 @@ TEST_P(ForbidWaitsTest, ARecordedUseIsAMark) {
   AllocationPtr block = facade().Alloc(kPlace, kBusyBytes, user_);
   EXPECT_EQ(device().MemsetAsync(scratch_, 1, 64, worker_), Status::kSuccess);
   EXPECT_EQ(device().EventRecord(event, worker_, 0), Status::kSuccess);
-  EXPECT_TRUE(facade().RecordUse(block, worker_, event));
+  EXPECT_TRUE(facade().RecordUse(*block, worker_, event));
   block.reset();
   const AllocationPtr again = facade().Alloc(kPlace, kBusyBytes, user_);
   EXPECT_EQ(InsertedWaits(log), 0U);

@@ -38,7 +38,7 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   Place place() const final { return pool_->place(); }
   Stream stream() const final { return stream_->stream(); }
   Reclaimer* reclaimer() const final { return pool_->reclaimer(); }
-  void Accept(AllocatorVisitor& visitor) const final;
+  void Accept(AllocatorVisitor& visitor) const override;
   void ResetPeak() override { pool_->ResetPeak(); }
   std::uint32_t unserved_flags() const override { return kOneHandle; }
 

@@ -229,7 +229,7 @@ std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
     std::size_t got = 0;
     {
       const CallGate::Pass pass(found.of_largest->gate);
-      if (pass) {
+      if (pass && found.IsDone(*found.of_largest)) {
         got = found.of_largest->holder->GiveBack(
             {Kind::kDone, bytes - given, found.others});
       }

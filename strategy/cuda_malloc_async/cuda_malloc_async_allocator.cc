@@ -307,6 +307,11 @@ void CudaMallocAsyncAllocator::ResetPeak() {
   PoolingStrategy::ResetPeak();
 }
 
+void CudaMallocAsyncAllocator::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  pool().Accept(visitor);
+}
+
 // Drivers pool device memory only. Other places use the direct strategy.
 std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,

@@ -91,6 +91,8 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   Stats stats() const override;
   void ResetPeak() override;
   HitPath* hit_path() override { return keeps_ ? this : nullptr; }
+  // The driver knows the blocks.
+  void Accept(AllocatorVisitor& visitor) const override;
 
   // Bytes of freed blocks in the cache.
   std::size_t kept_bytes() const { return IdleBytes(); }

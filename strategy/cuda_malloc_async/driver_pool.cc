@@ -276,6 +276,10 @@ bool DriverPool::DuringCapture() const noexcept {
   return gate_ != nullptr && gate_->any();
 }
 
+bool DriverPool::ForbidsWaits() const noexcept {
+  return no_waits_ != nullptr && no_waits_->any();
+}
+
 bool DriverPool::IsCapturing(Stream stream) noexcept {
   return gate_ != nullptr && gate_->IsCapturing(device_, stream);
 }
@@ -348,8 +352,7 @@ std::uint64_t DriverPool::MakeWait(
   std::array<std::uint64_t, SideStreams::kMost> pending{};
   std::uint64_t left = 0;
   for (std::size_t i = 0; i < count; ++i) left += pending[i] = PendingOn(i);
-  // A free stream may wait for a stream that forbids waits.
-  if (no_waits_ != nullptr && no_waits_->any()) return left;
+  if (ForbidsWaits()) return left;
   while (left != 0 && !is_enough(left)) {
     const auto most = std::max_element(pending.begin(), pending.end());
     const auto index = static_cast<std::size_t>(most - pending.begin());
@@ -422,6 +425,10 @@ std::size_t DriverPool::IdleBytes() noexcept {
 
 std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
   const std::uint64_t pending = FindDone([](const Stream&) { return false; });
+  if (ForbidsWaits()) {
+    return pending -
+           FindDone([this](const Stream& aside) { return WaitOnHost(aside); });
+  }
   return pending - MakeWait(stream, [](std::uint64_t) { return false; });
 }
 

@@ -151,6 +151,8 @@ class DriverPool final : public DriverHeld {
   bool Wait(Stream waiter, Stream stream) noexcept;
   // Whether work in `stream` becomes part of a capture.
   bool IsCapturing(Stream stream) noexcept;
+  // Whether some stream forbids waits. A free stream may wait for it.
+  bool ForbidsWaits() const noexcept;
   bool WaitOnHost(Stream stream) noexcept;
   bool DuringCapture() const noexcept;
   // Makes `waiter`, or the host if it has no uid, wait for `stream`.

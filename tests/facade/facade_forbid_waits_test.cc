@@ -152,30 +152,6 @@ TEST_P(ForbidWaitsTest, AStreamMustBeNamed) {
   EXPECT_THROW(facade().ForbidWaits(Stream()), std::invalid_argument);
 }
 
-// The streams on which cuda_malloc_async frees marked memory wait for the
-// marks. A stream of the program must not wait for them.
-class ForbidWaitsDriverPoolTest : public ForbidWaitsTest {};
-
-TEST_P(ForbidWaitsDriverPoolTest, NoStreamWaitsForAFreeStream) {
-  for (const bool forbids : {false, true}) {
-    SetUp();
-    if (forbids) facade().ForbidWaits(worker_);
-    const CallLog log(device());
-    FreeBusyBlock();
-    const AllocationPtr again = facade().Alloc(kPlace, kBusyBytes, user_);
-    std::size_t waits_of_user = 0;
-    for (const CallRecord& call : log.Of(DeviceCall::kStreamWaitEvent)) {
-      if (call.stream_uid == user_.uid) ++waits_of_user;
-    }
-    EXPECT_EQ(waits_of_user == 0, forbids);
-    device().StepAll();
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Strategies, ForbidWaitsDriverPoolTest,
-                         testing::Values(ForbidCase{"cuda_malloc_async", true}),
-                         NameOfForbidCase);
-
 INSTANTIATE_TEST_SUITE_P(
     Strategies, ForbidWaitsTest,
     testing::Values(

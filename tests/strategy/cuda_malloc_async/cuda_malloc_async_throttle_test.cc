@@ -72,6 +72,17 @@ TEST_F(CudaMallocAsyncThrottleTest, AWaitEndsWhatIsPending) {
   EXPECT_TRUE(Waits(chain_));
 }
 
+// A free stream may wait for the stream that forbids waits.
+TEST_F(CudaMallocAsyncThrottleTest, NeverWaitsWhileAStreamForbidsIt) {
+  setting_.knows_captures = true;
+  BuildWith(0.1);
+  const Stream forbidding = NewStream();
+  timelines_->ForbidWaits(forbidding);
+  EXPECT_FALSE(Waits(chain_));
+  timelines_->StreamDestroyed(forbidding);
+  EXPECT_TRUE(Waits(chain_));
+}
+
 TEST_F(CudaMallocAsyncThrottleTest, NothingPendingIsNothingToWaitFor) {
   options_.Edit<CudaMallocAsyncOptions>()
       .cuda_malloc_async_pool_memory_throttle_ratio = 0;

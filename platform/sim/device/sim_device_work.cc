@@ -71,26 +71,25 @@ Status SimDevice::Enqueue(Stream stream, const WorkRange* ranges,
 }
 
 Status SimDevice::Launch(Stream stream, const WorkRange* ranges,
-                         std::size_t count, HostKernel function,
-                         void* argument) {
-  if (function == nullptr || count > kMaxWorkRanges ||
+                         std::size_t count, HostKernel kernel, void* argument) {
+  if (kernel == nullptr || count > kMaxWorkRanges ||
       (ranges == nullptr && count != 0) ||
       std::any_of(ranges, ranges + count, IsEmpty)) {
     return Status::kInvalidValue;
   }
-  KernelAction kernel;
-  std::copy_n(ranges, count, kernel.ranges.begin());
-  kernel.count = count;
-  kernel.kernel = function;
-  kernel.argument = argument;
+  KernelAction action;
+  std::copy_n(ranges, count, action.ranges.begin());
+  action.count = count;
+  action.kernel = kernel;
+  action.argument = argument;
   return RunLaunch(stream, ranges, count,
                    [&](SimCapture* capture, CallRecord* seen, SimLock* lock) {
                      if (capture != nullptr) {
-                       return AddNode(capture, stream, 0, kernel, seen);
+                       return AddNode(capture, stream, 0, action, seen);
                      }
-                     const auto run = [this, kernel](SimLock* held) {
+                     const auto run = [this, action](SimLock* held) {
                        if (sticky_error() != Status::kSuccess) return;  // S11
-                       RunKernel(kernel, held);
+                       RunKernel(action, held);
                      };
                      scheduler_.SubmitUnlocked(stream, 0, run, lock);
                      return Status::kSuccess;

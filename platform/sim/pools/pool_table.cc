@@ -148,8 +148,8 @@ void PoolTable::Sweep(const StreamOrder& order) {
 
 std::uint64_t PoolTable::BlockBytes(DevicePtr ptr) const {
   for (const auto& pool : pools_) {
-    if (const std::uint64_t bytes = pool->blocks().BlockBytes(ptr))
-      return bytes;
+    const std::uint64_t bytes = pool->blocks().BlockBytes(ptr);
+    if (bytes != 0) return bytes;
   }
   return 0;
 }

@@ -51,8 +51,9 @@ class RecordStock : public RecordList {
   // Whether the stock holds `count` records, after a fetch of those that the
   // slab has ready. No heap call.
   bool Has(std::size_t count) noexcept {
-    if (size() < count)
+    if (size() < count) {
       slab_.FillFromStock(*this, std::max(count, kRecordBatch));
+    }
     return size() >= count;
   }
   // Moves records from `supply` until a batch is complete.

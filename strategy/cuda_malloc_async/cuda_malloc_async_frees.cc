@@ -157,8 +157,9 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
     // the capture.
     if (IsAnnounced()) return false;
     // The stream may have ended.
-    if (chain_stream().timeline() != nullptr)
+    if (chain_stream().timeline() != nullptr) {
       chain_stream().timeline()->SeeIdle();
+    }
     has_stream = !IsLost();
   }
   if (IsLost() && !AwaitLost()) return false;

@@ -141,8 +141,9 @@ bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
 
 std::unique_ptr<AddressRange> VirtualMemoryAllocator::ReserveRange(
     std::size_t bytes) noexcept {
-  if (!pool().budget().ClaimAddresses(bytes, vmm_.most_address_bytes()))
+  if (!pool().budget().ClaimAddresses(bytes, vmm_.most_address_bytes())) {
     return nullptr;
+  }
   std::unique_ptr<AddressRange> range =
       AddressRange::Reserve(*device_, place(), bytes);
   if (range == nullptr) pool().budget().UnclaimAddresses(bytes);

@@ -77,12 +77,12 @@ CUresult MemsetD8Async(NullStream null, CUdeviceptr ptr, unsigned char value,
   });
 }
 
-CUresult MemsetD16(NullStream null, CUdeviceptr ptr, unsigned short value,
+CUresult MemsetD16(NullStream null, CUdeviceptr ptr, std::uint16_t value,
                    std::size_t count) {
   return FillElements(null, ptr, Pattern{value, 2, count}, nullptr);
 }
 
-CUresult MemsetD16Async(NullStream null, CUdeviceptr ptr, unsigned short value,
+CUresult MemsetD16Async(NullStream null, CUdeviceptr ptr, std::uint16_t value,
                         std::size_t count, CUstream stream) {
   return FillElements(null, ptr, Pattern{value, 2, count}, stream);
 }

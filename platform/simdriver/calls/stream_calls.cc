@@ -92,6 +92,7 @@ CUresult StreamDestroy(CUstream handle) {
                   });
 }
 
+// NOLINTNEXTLINE(google-runtime-int): the type of cuda.h.
 CUresult StreamGetId(NullStream null, CUstream handle, unsigned long long* id) {
   return Describe(null, handle, id,
                   [&](const StreamRecord& record) { *id = record.stream.uid; });

@@ -1,5 +1,6 @@
 // Fills of memory.
 
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <set>

@@ -91,7 +91,7 @@ TEST_F(PointerMapTest, DoesWhatANaiveMapDoes) {
     const bool grows = (i / 10000) % 2 == 0;
     if (random() % 8 < (grows ? 6U : 2U) || naive.empty()) {
       AllocationPtr allocation =
-          facade().Alloc(DevicePlace(0), 1 + random() % 600);
+          facade().Alloc(DevicePlace(0), 1 + random() % 9000);
       const auto [entry, is_new] =
           naive.emplace(allocation->data(), allocation.get());
       ASSERT_TRUE(is_new);

@@ -151,7 +151,7 @@ class AllocatorFacade {
   // From now on this facade inserts no wait into `stream`, and no wait for its
   // work into other streams. Memory passes between them only after the host has
   // seen the work done; a request that needs it at once waits on the host. For
-  // streams of collectives, whose order must be equal on all ranks. Call it
+  // streams of collectives, which all ranks must run in one order. Call it
   // before the stream uses memory. It lasts until the end of the stream.
   //
   // Errors: std::invalid_argument if the stream names none.

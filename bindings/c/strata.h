@@ -164,9 +164,9 @@ STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
 
 // From now on the facade inserts no wait into `stream`, and no wait for its
 // work into other streams, until strata_stream_destroyed. A request that needs
-// memory of such work at once waits on the host. For streams of collectives,
-// whose order must be equal on all ranks. Call it before the stream uses
-// memory.
+// memory of such work at once waits on the host. For streams of
+// collectives, which all ranks must run in one order. Call it before the stream
+// uses memory.
 STRATA_API strata_status strata_stream_forbid_waits(strata_facade* facade,
                                                     int32_t device,
                                                     void* stream);

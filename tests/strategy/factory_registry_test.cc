@@ -35,6 +35,18 @@ std::shared_ptr<Allocator> MakeRegistered(std::shared_ptr<ChunkPool> pool,
   return std::make_shared<Registered>(
       MakeAutoGrowthAllocator(std::move(pool), std::move(stream), options));
 }
+class SharedOne final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  const char* name() const override { return "shared_one"; }
+};
+
+std::shared_ptr<Allocator> MakeSharedOne(std::shared_ptr<ChunkPool> pool,
+                                         std::shared_ptr<ChainStream> stream,
+                                         const StrategyOptions& options) {
+  return std::make_shared<SharedOne>(
+      MakeAutoGrowthAllocator(std::move(pool), std::move(stream), options));
+}
 std::shared_ptr<Allocator> MakeNothing(std::shared_ptr<ChunkPool> /*pool*/,
                                        std::shared_ptr<ChainStream> /*stream*/,
                                        const StrategyOptions& /*options*/) {
@@ -42,6 +54,8 @@ std::shared_ptr<Allocator> MakeNothing(std::shared_ptr<ChunkPool> /*pool*/,
 }
 
 STRATA_REGISTER_STRATEGY("registered", 100, &MakeRegistered);
+// One instance for all streams of a place.
+STRATA_REGISTER_SHARED_STRATEGY("shared_one", 100, &MakeSharedOne);
 // Ignored: its priority is lower.
 STRATA_REGISTER_STRATEGY("registered", 99, &MakeNothing);
 
@@ -191,6 +205,23 @@ TEST(StrategyRegistrarTest, OneThatIsTooLateIsUnknown) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr("some_file.cc:42) is registered after"));
   EXPECT_THAT(StrategyNames(), Contains("registered"));
+}
+
+// The front of a chain holds the lock of the chain around the hit path, so a
+// hit path with another lock would be used without its own.
+TEST(RegisteredStrategyTest, AHitPathHasTheLockOfItsChain) {
+  for (const char* const name : {"registered", "shared_one"}) {
+    for (const PlaceKind kind : {PlaceKind::kHost, PlaceKind::kDevice}) {
+      TestPlaceOptions options;
+      options.kind = kind;
+      options.strategy = name;
+      TestPlace place(options);
+      const TestChain chain = place.AddChain();
+      HitPath* const path = chain.strategy->hit_path();
+      ASSERT_NE(path, nullptr) << name;
+      EXPECT_EQ(path->hit_lock(), &chain.chain_stream->state().lock) << name;
+    }
+  }
 }
 
 }  // namespace

@@ -241,9 +241,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses without pending work: at most `most` of them, or
-  // retired_count_ - handle_count_ if that is more. Returns the bytes released
-  // with them.
+  // Unmaps retired addresses without pending work: at most `most` of them, or a
+  // part of retired_count_ - handle_count_ if that is more. Returns the bytes
+  // released with them.
   std::size_t UnmapRetired(std::size_t most) noexcept;
   enum class Retired {
     kDone,     // Without pending work.

@@ -16,9 +16,9 @@ namespace {
 
 // Attempts of one growth, between which other threads may take what it found.
 constexpr int kMostAttempts = 64;
-// Most retired addresses that one growth unmaps, unless there are more of them
-// than handles. Each takes 19 us (H200).
-constexpr std::size_t kMostUnmaps = 128;
+// Most retired addresses that one growth unmaps, unless there are far more of
+// them than handles. Each takes 19 us (H200).
+constexpr std::size_t kMostUnmaps = 64;
 
 }  // namespace
 

@@ -11,6 +11,13 @@
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
+namespace {
+
+// A growth unmaps this fraction of the retired addresses that exceed the number
+// of handles, so that no growth pays for several earlier ones.
+constexpr std::size_t kSurplusDivisor = 16;
+
+}  // namespace
 
 using vmm::RangeOf;
 
@@ -49,7 +56,7 @@ bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired,
     const std::lock_guard<ChainLock> guard(lock_);
     const std::size_t surplus =
         retired_count_ - std::min(retired_count_, handle_count_);
-    count = std::min(retired_count_, std::max(most, surplus));
+    count = std::min(retired_count_, std::max(most, surplus / kSurplusDivisor));
   }
   try {
     retired.reserve(count);

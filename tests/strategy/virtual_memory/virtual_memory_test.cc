@@ -137,17 +137,19 @@ TEST_F(VirtualMemoryTest, AGrowthUnmapsTheRetiredAddressesOfFewHandles) {
   large.reset();
   kept[1].reset();
   large = a_->Allocate(514 * kMiB);
-  EXPECT_EQ(device().Leaks().mappings, 768U + 1 - 128);
+  EXPECT_EQ(device().Leaks().mappings, 768U + 1 - 64);
 }
 
-TEST_F(VirtualMemoryTest, ThereAreAtMostAsManyRetiredAddressesAsHandles) {
+TEST_F(VirtualMemoryTest, ManyRetiredAddressesAreUnmappedFaster) {
   options_.memory_bytes = 1024 * kMiB;
   Build();
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const std::vector<AllocationPtr> kept =
         VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
     const AllocationPtr large = a_->Allocate(512 * kMiB);
-    EXPECT_LE(device().Leaks().mappings, 2 * 512U + 256);
+    // 512 handles, as many retired addresses, and 16 times the 256 handles
+    // that each growth moves.
+    EXPECT_LE(device().Leaks().mappings, 2 * 512U + 17 * 256);
   }
 }
 

@@ -302,7 +302,7 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
   Front* front = nullptr;
   {
     const std::lock_guard<std::mutex> guard(fronts_mutex_);
-    front = by_uid_->FindLocked(place_, uid);
+    front = by_uid_->FindLocked(FrontTable::KeyOf(place_, uid));
     if (front != nullptr) return *front;
     front = MakeFront(stream);
     InsertOrDrop(uid, front);
@@ -316,7 +316,7 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
 
 void PlaceState::InsertOrDrop(std::uint64_t uid, Front* front) {
   try {
-    by_uid_->Insert(place_, uid, front);
+    by_uid_->Insert(FrontTable::KeyOf(place_, uid), front);
   } catch (...) {
     front->Drop();
     throw;
@@ -325,10 +325,11 @@ void PlaceState::InsertOrDrop(std::uint64_t uid, Front* front) {
 
 Front* PlaceState::TakeOut(Stream stream) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  Front* front = by_uid_->FindLocked(place_, stream.uid);
+  const std::uint64_t key = FrontTable::KeyOf(place_, stream.uid);
+  Front* front = by_uid_->FindLocked(key);
   if (front == nullptr) return nullptr;
   by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
-  by_uid_->Remove(place_, stream.uid);  // last: it ends the routes
+  by_uid_->Remove(key);  // last: it ends the routes
   return front;
 }
 

@@ -24,7 +24,6 @@
 #include "strata/facade/chains/chain.h"
 #include "strata/facade/idle_neighbour.h"
 #include "strata/facade/lookup/front_table.h"
-#include "strata/facade/lookup/key_table.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/facade/settings/host_strategy.h"
@@ -93,7 +92,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front& FrontOf(const Stream& stream) {
     // Memory without streams has one chain, under the key of the legacy stream.
     const std::uint64_t uid = has_streams() ? stream.uid : kLegacyStreamUid;
-    Front* front = by_uid_->Find(place_, uid);
+    Front* front = by_uid_->Find(FrontTable::KeyOf(place_, uid));
     return front != nullptr ? *front : FindOrMake(stream, uid);
   }
   // Null if Remember was not called for the handle.
@@ -221,7 +220,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   bool has_visitors_ = false;
   std::unique_ptr<DebugFill> fill_;           // null: no fill
   const std::shared_ptr<FrontTable> by_uid_;  // of the facade
-  KeyTable<Front, 11> by_handle_;
+  FrontTable by_handle_;                      // by handle of the stream
   std::atomic<Front*> default_front_{nullptr};
   std::mutex fronts_mutex_;       // held while fronts are added or removed
   bool default_was_set_ = false;  // guarded by fronts_mutex_

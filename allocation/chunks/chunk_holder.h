@@ -153,10 +153,10 @@ class ChunkHolder {
   virtual bool EndLending() noexcept { return true; }
 
  private:
-  friend class RetiredHolders;
+  friend class Loans;
 
   const Identity identity_;
-  // Link of RetiredHolders, guarded by its lock.
+  // Link of the retired holders of Loans, guarded by its lock.
   std::unique_ptr<ChunkHolder> next_retired_;
 };
 

@@ -1,5 +1,6 @@
 #include "strata/allocation/chunks/chunk_pool.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <utility>
@@ -88,7 +89,7 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
     return nullptr;
   }
   budget_.Hold(request.bytes, chunk->size(), /*pieces=*/1);
-  visitors_.Visit(chunk->data(), chunk->size(), +1);
+  Visit(chunk->data(), chunk->size(), +1);
   return chunk;
 }
 
@@ -138,17 +139,41 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
 void ChunkPool::GiveBelow(const Allocation* chunk,
                           FunctionRef<void()> give) noexcept {
   const std::size_t bytes = chunk->size();
-  visitors_.Visit(chunk->data(), bytes, -1);
+  Visit(chunk->data(), bytes, -1);
   budget_.Return(bytes, [&] {
     give();
     return true;
   });
 }
 
+void ChunkPool::AddVisitor(Visitor visitor) {
+  const std::lock_guard<std::mutex> guard(visitors_mutex_);
+  auto grown = std::make_shared<std::vector<Visitor>>(*visitors_);
+  grown->push_back(std::move(visitor));
+  visitors_ = std::move(grown);
+}
+
+void ChunkPool::Visit(void* data, std::size_t bytes,
+                      int count_change) const noexcept {
+  std::shared_ptr<const std::vector<Visitor>> visitors;
+  {
+    const std::lock_guard<std::mutex> guard(visitors_mutex_);
+    visitors = visitors_;
+  }
+  const auto visit = [&](const Visitor& visitor) {
+    visitor(data, bytes, count_change);
+  };
+  if (count_change > 0) {
+    std::for_each(visitors->begin(), visitors->end(), visit);
+  } else {
+    std::for_each(visitors->rbegin(), visitors->rend(), visit);
+  }
+}
+
 void ChunkPool::TellOfRange(void* data, std::size_t bytes,
                             int count_change) noexcept {
   if (below_ != nullptr) below_->TellOfRange(data, bytes, count_change);
-  visitors_.Visit(data, bytes, count_change);
+  Visit(data, bytes, count_change);
 }
 
 std::size_t ChunkPool::GiveBackOfOthers(std::size_t bytes,

@@ -2,13 +2,13 @@
 #define STRATA_ALLOCATION_CHUNKS_CHUNK_POOL_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "strata/allocation/chunks/chunk_holder.h"
-#include "strata/allocation/chunks/chunk_visitors.h"
 #include "strata/allocation/chunks/holder_list.h"
 #include "strata/allocation/chunks/idle_market.h"
 #include "strata/allocation/chunks/loans.h"
@@ -84,9 +84,17 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   std::size_t GiveBackOfOthers(std::size_t bytes,
                                const ChunkHolder& asking) noexcept;
 
-  // Adds a visitor. It is not called for ranges that exist already.
-  using Visitor = ChunkVisitors::Visitor;
-  void AddVisitor(Visitor visitor) { visitors_.Add(std::move(visitor)); }
+  // Is called for each range of memory that the system gives or receives: a
+  // chunk, or mapped pages. `count_change`: +1 after a range is acquired, -1
+  // before it is released. Must not throw.
+  using Visitor =
+      std::function<void(void* data, std::size_t bytes, int count_change)>;
+  // Adds a visitor. It is not called for ranges that exist already. Visitors
+  // run in the order of this call for a new range, and in reverse order for a
+  // range that is released.
+  //
+  // Errors: std::bad_alloc.
+  void AddVisitor(Visitor visitor);
   // Lists the blocks of the place that belong to none of the layers `listed`:
   // blocks that remain from destroyed chains, offered chunks, and memory that
   // the system refused to take back. Together with the blocks of `listed` they
@@ -137,13 +145,19 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   // IdleMarket::Sink.
   std::size_t Give(const OfferedChunk& offered, bool is_over) noexcept override;
   std::size_t ReleaseBelow() noexcept override;
+  // Calls the visitors of this pool.
+  void Visit(void* data, std::size_t bytes, int count_change) const noexcept;
   // Passes the chunk to the layer below, by `give`, and no longer counts it
   // here.
   void GiveBelow(const Allocation* chunk, FunctionRef<void()> give) noexcept;
 
   const std::shared_ptr<Reclaimer> reclaimer_;
   ChunkPool* const below_;  // null: the layer below belongs to the system
-  ChunkVisitors visitors_;
+  mutable std::mutex visitors_mutex_;
+  // The list is replaced, never changed: readers copy the pointer. Guarded by
+  // visitors_mutex_.
+  std::shared_ptr<const std::vector<Visitor>> visitors_ =
+      std::make_shared<const std::vector<Visitor>>();
   MemoryBudget budget_;
   HolderList holders_;
   Loans loans_;

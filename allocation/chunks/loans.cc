@@ -1,6 +1,7 @@
 #include "strata/allocation/chunks/loans.h"
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -103,7 +104,7 @@ void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
   EndRetired(/*most=*/2);
   const std::uint64_t calls = end_calls_;
   if (holder->EndLending()) return;
-  retired_.Push(std::move(holder));
+  Push(std::move(holder));
   // Another call of EndRetired() may have missed the new holder.
   if (end_calls_ != calls) EndRetired();
 }
@@ -122,11 +123,11 @@ std::size_t Loans::EndRetired(std::size_t most) noexcept {
 std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
   // One by one, because each may take long.
   std::size_t given = 0;
-  for (most = std::min(most, retired_.size()); most != 0; --most) {
-    std::unique_ptr<ChunkHolder> holder = retired_.Pop();
+  for (most = std::min(most, retired_count_.load()); most != 0; --most) {
+    std::unique_ptr<ChunkHolder> holder = Pop();
     if (holder == nullptr) break;
     if (!holder->EndLending()) {
-      retired_.Push(std::move(holder));
+      Push(std::move(holder));
       continue;
     }
     const std::size_t bytes =
@@ -138,6 +139,25 @@ std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
     given += bytes - std::min(bytes, now - unreturned);
   }
   return given;
+}
+
+void Loans::Push(std::unique_ptr<ChunkHolder> holder) noexcept {
+  ChunkHolder* const last = holder.get();
+  const std::lock_guard<SpinLock> guard(lock_);
+  (last_retired_ != nullptr ? last_retired_->next_retired_ : first_retired_) =
+      std::move(holder);
+  last_retired_ = last;
+  ++retired_count_;
+}
+
+std::unique_ptr<ChunkHolder> Loans::Pop() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::unique_ptr<ChunkHolder> first = std::move(first_retired_);
+  if (first == nullptr) return nullptr;
+  first_retired_ = std::move(first->next_retired_);
+  if (first_retired_ == nullptr) last_retired_ = nullptr;
+  --retired_count_;
+  return first;
 }
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 #include "strata/allocation/chunks/chunk_holder.h"
 #include "strata/allocation/chunks/holder_list.h"
 #include "strata/allocation/chunks/memory_budget.h"
-#include "strata/allocation/chunks/retired_holders.h"
+#include "strata/platform/locks/spin_lock.h"
 
 namespace strata {
 
@@ -54,7 +54,7 @@ class Loans {
   // Keeps `holder`, which serves no chain any more, until EndLending(). This
   // object may be destroyed meanwhile unless the caller holds the pool.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
-  bool has_retired() const noexcept { return retired_.size() != 0; }
+  bool has_retired() const noexcept { return retired_count_ != 0; }
   // Destroys each of the first `most` retired holders that can end. Returns the
   // bytes of their idle chunks, without chunks that they offer.
   std::size_t EndRetired(std::size_t most = SIZE_MAX) noexcept;
@@ -62,10 +62,17 @@ class Loans {
  private:
   // One round of EndRetired().
   std::size_t EndSomeRetired(std::size_t most) noexcept;
+  // The queue of retired holders. Null if it is empty.
+  void Push(std::unique_ptr<ChunkHolder> holder) noexcept;
+  std::unique_ptr<ChunkHolder> Pop() noexcept;
 
   HolderList& holders_;
   const MemoryBudget& budget_;
-  RetiredHolders retired_;
+  SpinLock lock_;
+  // Linked through ChunkHolder::next_retired_; guarded by lock_.
+  std::unique_ptr<ChunkHolder> first_retired_;
+  ChunkHolder* last_retired_ = nullptr;  // guarded by lock_
+  std::atomic<std::size_t> retired_count_{0};
   std::atomic<std::uint64_t> end_calls_{0};  // calls of EndRetired()
 };
 

@@ -1,6 +1,7 @@
 #include "strata/allocation/chunks/memory_budget.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "strata/allocation/failure.h"
 #include "strata/base/store_max.h"
@@ -76,7 +77,7 @@ void MemoryBudget::UnclaimRange(std::size_t bytes, bool was_refused) noexcept {
   Unclaim(bytes);
   if (!was_refused) return;
   ++failures_;
-  device_room_.Forget();
+  ForgetFree();
 }
 
 void MemoryBudget::Hold(std::size_t claimed, std::size_t bytes,
@@ -122,7 +123,7 @@ void MemoryBudget::UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
 bool MemoryBudget::HasRoomNow(Device& device, std::size_t bytes) noexcept {
   for (MemoryBudget* budget = this; budget != nullptr;
        budget = budget->below_) {
-    budget->device_room_.Forget();
+    budget->ForgetFree();
   }
   if (RoomBytes(&device) >= bytes) return true;
   for (MemoryBudget* budget = this; budget != nullptr;
@@ -143,7 +144,7 @@ bool MemoryBudget::ReturnPages(std::size_t bytes,
     return below_ != nullptr ? below_->ReturnPages(bytes, give) : give();
   });
   // Other processes may have allocated or freed memory meanwhile.
-  if (is_returned) device_room_.Forget();
+  if (is_returned) ForgetFree();
   return is_returned;
 }
 
@@ -193,12 +194,41 @@ bool MemoryBudget::FitsBesideRanges() noexcept {
   return fits();
 }
 
+std::size_t MemoryBudget::EstimateFree(Device& device) noexcept {
+  const std::size_t reserved = reserved_bytes();
+  {
+    const std::lock_guard<SpinLock> guard(free_lock_);
+    const std::size_t taken =
+        reserved - std::min(reserved, reserved_when_asked_);
+    const std::size_t given =
+        reserved_when_asked_ - std::min(reserved, reserved_when_asked_);
+    if (is_free_known_ && taken < kFreeStepBytes && given < kFreeStepBytes) {
+      return free_bytes_ + given - std::min(free_bytes_ + given, taken);
+    }
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (device.MemGetInfo(&free_bytes, &total_bytes) != Status::kSuccess) {
+    return SIZE_MAX;
+  }
+  const std::lock_guard<SpinLock> guard(free_lock_);
+  is_free_known_ = true;
+  free_bytes_ = free_bytes;
+  reserved_when_asked_ = reserved;
+  return free_bytes;
+}
+
+void MemoryBudget::ForgetFree() noexcept {
+  const std::lock_guard<SpinLock> guard(free_lock_);
+  is_free_known_ = false;
+}
+
 std::size_t MemoryBudget::RoomBytes(Device* device) noexcept {
   std::size_t room = SIZE_MAX;
   if (below_ != nullptr) {
     room = below_->RoomBytes(device);
   } else if (device != nullptr) {
-    room = device_room_.Estimate(*device, reserved_bytes());
+    room = EstimateFree(*device);
   }
   if (limit_bytes_ != 0) {
     const std::size_t held = claimed_bytes_ + unreturned_bytes();

@@ -41,7 +41,7 @@ void RemoteFrees::TakeIn() noexcept {
   const Count count = Between(taken, left);
   for (Count i = 0; i != count; ++i) blocks[i] = blocks_[(taken + i) % kMost];
   taken_.store(left, std::memory_order_release);
-  taker_.TakeIn(std::span(blocks.data(), count));
+  FreeLeft(std::span(blocks.data(), count));
 }
 
 }  // namespace strata

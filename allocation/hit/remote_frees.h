@@ -12,21 +12,6 @@
 
 namespace strata {
 
-// The receiver of blocks that were left in RemoteFrees.
-class FreeTaker {
- public:
-  FreeTaker() = default;
-  FreeTaker(const FreeTaker&) = delete;
-  FreeTaker& operator=(const FreeTaker&) = delete;
-
-  // Frees `blocks`, in the order in which they were left. The lock of the chain
-  // is held.
-  virtual void TakeIn(std::span<Block* const> blocks) noexcept = 0;
-
- protected:
-  ~FreeTaker() = default;
-};
-
 // A queue of blocks that threads freed without the lock of their chain. The
 // holder of the lock takes them in.
 //
@@ -49,8 +34,7 @@ class RemoteFrees {
  public:
   static constexpr std::size_t kMost = 64;
 
-  // `taker` must outlive this object.
-  explicit RemoteFrees(FreeTaker& taker) : taker_(taker) {}
+  RemoteFrees() = default;
   RemoteFrees(const RemoteFrees&) = delete;
   RemoteFrees& operator=(const RemoteFrees&) = delete;
 
@@ -62,7 +46,7 @@ class RemoteFrees {
   void Open() noexcept;
   // Closes the queue. The blocks in it stay.
   void Close() noexcept;
-  // Passes the blocks of every free that ended before to the taker.
+  // Frees the blocks that threads have left.
   void TakeIn() noexcept;
   // True if blocks are queued. May be called without the lock; then the result
   // may be outdated.
@@ -71,7 +55,14 @@ class RemoteFrees {
            taken_.load(std::memory_order_relaxed);
   }
 
+ protected:
+  ~RemoteFrees() = default;
+
  private:
+  // Frees `blocks`, in the order in which they were left. The lock of the chain
+  // is held.
+  virtual void FreeLeft(std::span<Block* const> blocks) noexcept = 0;
+
   // Number of blocks since the start; wraps around.
   using Count = std::uint8_t;
   static Count Between(Count first, Count last) {
@@ -92,7 +83,6 @@ class RemoteFrees {
   // Members of the side that takes blocks in. taken_ is the number of blocks
   // taken so far.
   alignas(128) std::atomic<Count> taken_{0};
-  FreeTaker& taker_;
 };
 
 }  // namespace strata

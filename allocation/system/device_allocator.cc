@@ -21,17 +21,17 @@ void ExplainDeviceFailure(Device& device, Status status, Failure& failure) {
   }
 }
 
-DeviceCallAllocator::DeviceCallAllocator(
-    Place place, std::shared_ptr<Platform> platform,
-    std::shared_ptr<const CaptureGate> gate)
+DeviceAllocator::DeviceAllocator(Place place,
+                                 std::shared_ptr<Platform> platform,
+                                 std::shared_ptr<const CaptureGate> gate)
     : SystemAllocator(
           place, platform->device(place.index).caps().alloc_alignment_bytes),
       platform_(std::move(platform)),
       device_(platform_->device(place.index)),
       gate_(std::move(gate)) {}
 
-void* DeviceCallAllocator::Obtain(const Request& request,
-                                  Failure& failure) noexcept {
+void* DeviceAllocator::Obtain(const Request& request,
+                              Failure& failure) noexcept {
   void* data = nullptr;
   const DriverCallScope scope(gate_.get(), device_);
   const Status status = scope ? Call(request.bytes, &data) : Status::kNotReady;
@@ -40,25 +40,25 @@ void* DeviceCallAllocator::Obtain(const Request& request,
   return nullptr;
 }
 
-Status DeviceCallAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
+Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
   // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   return scope ? CallFree(data) : Status::kNotReady;
 }
 
-Status DeviceCallAllocator::CallFree(void* data) noexcept {
+Status DeviceAllocator::CallFree(void* data) noexcept {
   return device_.MemFree(reinterpret_cast<DevicePtr>(data));
 }
 
-void DeviceCallAllocator::Explain(Status status, Failure& failure) noexcept {
+void DeviceAllocator::Explain(Status status, Failure& failure) noexcept {
   ExplainDeviceFailure(device_, status, failure);
 }
 
 DeviceAllocator::DeviceAllocator(std::shared_ptr<Platform> platform, int device,
                                  std::shared_ptr<const CaptureGate> gate)
-    : DeviceCallAllocator(DevicePlace(device), std::move(platform),
-                          std::move(gate)) {}
+    : DeviceAllocator(DevicePlace(device), std::move(platform),
+                      std::move(gate)) {}
 
 Status DeviceAllocator::Call(std::size_t bytes, void** data) noexcept {
   DevicePtr ptr = 0;
@@ -70,8 +70,8 @@ Status DeviceAllocator::Call(std::size_t bytes, void** data) noexcept {
 ManagedAllocator::ManagedAllocator(std::shared_ptr<Platform> platform,
                                    int device, PlaceKind serves,
                                    std::shared_ptr<const CaptureGate> gate)
-    : DeviceCallAllocator({serves, static_cast<std::uint16_t>(device)},
-                          std::move(platform), std::move(gate)) {
+    : DeviceAllocator({serves, static_cast<std::uint16_t>(device)},
+                      std::move(platform), std::move(gate)) {
   if (!this->device().caps().managed_memory) {
     throw std::invalid_argument(ToString(place()) +
                                 ": the device has no managed memory");
@@ -87,8 +87,8 @@ Status ManagedAllocator::Call(std::size_t bytes, void** data) noexcept {
 
 PinnedAllocator::PinnedAllocator(std::shared_ptr<Platform> platform, int device,
                                  std::shared_ptr<const CaptureGate> gate)
-    : DeviceCallAllocator(PinnedPlace(device), std::move(platform),
-                          std::move(gate)) {
+    : DeviceAllocator(PinnedPlace(device), std::move(platform),
+                      std::move(gate)) {
   if (!this->device().caps().pinned_memory) {
     throw std::invalid_argument(ToString(place()) +
                                 ": the device has no pinned host memory");

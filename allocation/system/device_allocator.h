@@ -11,26 +11,35 @@
 
 namespace strata {
 
-// Base of the system allocators whose memory comes from a Device: one call of
-// the device per request, and one per free.
+// Device memory, from MemAlloc. Base of the allocators whose memory comes from
+// another call of a Device.
 //
+// Model: one call of the device per request, and one per free. A failure
+//   contains the free bytes that the device reports.
 // Lifetime: keeps the platform alive.
-class DeviceCallAllocator : public SystemAllocator {
+class DeviceAllocator : public SystemAllocator {
+ public:
+  // `device` is an ordinal of `platform`. With `gate`, device calls do not
+  // disturb a capture that is announced there.
+  DeviceAllocator(std::shared_ptr<Platform> platform, int device,
+                  std::shared_ptr<const CaptureGate> gate = nullptr);
+
+  const char* name() const override { return "device"; }
+
  protected:
-  // The device is the one of `place`. With `gate`, device calls do not disturb
-  // a capture that is announced there.
-  DeviceCallAllocator(Place place, std::shared_ptr<Platform> platform,
-                      std::shared_ptr<const CaptureGate> gate);
+  // The device is the one of `place`.
+  DeviceAllocator(Place place, std::shared_ptr<Platform> platform,
+                  std::shared_ptr<const CaptureGate> gate);
 
   Device& device() const { return device_; }
 
+ private:
   // The device's calls.
-  virtual Status Call(std::size_t bytes, void** data) noexcept = 0;
+  virtual Status Call(std::size_t bytes, void** data) noexcept;
   virtual Status CallFree(void* data) noexcept;
   // Describes a refused request.
   virtual void Explain(Status status, Failure& failure) noexcept;
 
- private:
   void* Obtain(const Request& request, Failure& failure) noexcept final;
   Status Return(void* data, std::size_t bytes) noexcept final;
 
@@ -39,23 +48,8 @@ class DeviceCallAllocator : public SystemAllocator {
   std::shared_ptr<const CaptureGate> gate_;  // null: none
 };
 
-// Device memory, from MemAlloc.
-//
-// Model: a failure contains the free bytes that the device reports.
-class DeviceAllocator final : public DeviceCallAllocator {
- public:
-  // `device` is an ordinal of `platform`.
-  DeviceAllocator(std::shared_ptr<Platform> platform, int device,
-                  std::shared_ptr<const CaptureGate> gate = nullptr);
-
-  const char* name() const override { return "device"; }
-
- private:
-  Status Call(std::size_t bytes, void** data) noexcept override;
-};
-
 // Page-locked host memory, from MallocHost.
-class PinnedAllocator final : public DeviceCallAllocator {
+class PinnedAllocator final : public DeviceAllocator {
  public:
   // `device` is an ordinal of `platform`.
   //
@@ -72,7 +66,7 @@ class PinnedAllocator final : public DeviceCallAllocator {
 };
 
 // Memory that migrates between host and device, from MallocManaged.
-class ManagedAllocator final : public DeviceCallAllocator {
+class ManagedAllocator final : public DeviceAllocator {
  public:
   // `device` is an ordinal of `platform`. The place served is
   // ManagedPlace(device), or DevicePlace(device) in managed memory.

@@ -11,8 +11,7 @@ Front::Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
     : Chain(services, std::move(stream), std::move(layers), role),
       hit_alignment_(underlying()->natural_alignment()),
       takes_remote_frees_(hit_path_ != nullptr && hit_path_->takes_all() &&
-                          hit_path_->hit_lock() != nullptr),
-      remote_frees_(*this) {
+                          hit_path_->hit_lock() != nullptr) {
   Front::set_debug_fill(services.debug_fill);
   set_allocation_log(services.allocation_log);
 }
@@ -32,7 +31,7 @@ void Front::set_debug_fill(const DebugFill* fill) {
 }
 
 void Front::OpenToFrees() noexcept {
-  if (takes_remote_frees_) hit_.lock.Open(remote_frees_);
+  if (takes_remote_frees_) hit_.lock.Open(*this);
 }
 
 Allocation* Front::AllocFirst(std::size_t bytes) {
@@ -148,14 +147,14 @@ inline bool Front::GiveAtOnce(ChainState& hit, Block* block) noexcept {
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
   retry_.CountThread();
   if (gate_.any()) return FreeSlowly(allocation);
-  if (remote_frees_.Leave(*allocation->block())) return;
+  if (Leave(*allocation->block())) return;
   ThreadState& self = ThisThread();
   hit_.lock.lock(self);
   if (hit_.is_plain()) OpenToFrees();
   FreeLocked(hit_, allocation, self);
 }
 
-void Front::TakeIn(std::span<Block* const> blocks) noexcept {
+void Front::FreeLeft(std::span<Block* const> blocks) noexcept {
   // The block records are in the caches of the cores that freed them.
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {

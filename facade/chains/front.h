@@ -33,7 +33,7 @@ namespace strata {
 // Cost: a hit acquires one uncontended lock and makes no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     : public Chain,
-      private FreeTaker {
+      private RemoteFrees {
  public:
   Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
         std::shared_ptr<Allocator> layers, Role role = Role::kEager);
@@ -92,13 +92,12 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreeSlowly(Allocation* allocation) noexcept;
   // Whether a call may skip the layers: no layer or capture needs to see it.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
-  // FreeTaker. Does not notify waiting requests: a request that waits closed
-  // the remote frees with EndWaiting before it searched.
-  void TakeIn(std::span<Block* const> blocks) noexcept override;
+  // Does not notify waiting requests: a request that waits closed the remote
+  // frees with EndWaiting before it searched.
+  void FreeLeft(std::span<Block* const> blocks) noexcept override;
 
   const std::size_t hit_alignment_;
   const bool takes_remote_frees_;  // if every call may hit
-  RemoteFrees remote_frees_;
 };
 
 // ---- Inline, so that the facade's functions end in these.

@@ -12,7 +12,7 @@ namespace strata {
 Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
                                       std::size_t size,
                                       Failure& failure) noexcept {
-  RecordSupply supply(RecordSlab::Instance());
+  RecordStock supply(RecordSlab::Instance());
   std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
   // One record for the chunk, one for the rest that the request leaves of it.
   if (chunk == nullptr || !supply.Fill(2)) {

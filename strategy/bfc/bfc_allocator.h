@@ -137,7 +137,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   bool KnowsLimit(Failure& failure) noexcept;
   void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
   Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
-                 const BfcAsk& ask, RecordSupply& supply) noexcept;
+                 const BfcAsk& ask, RecordStock& supply) noexcept;
 
   Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
   // The Failure of a request for which the limit refuses `needed` bytes.

@@ -104,7 +104,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   }
   // Allocate all host memory before the system call.
   std::unique_ptr<BfcRegion> region(new (std::nothrow) BfcRegion());
-  RecordSupply supply(RecordSlab::Noted());
+  RecordStock supply(RecordSlab::Noted());
   if (region == nullptr || !supply.Fill()) {
     failure = Refusal(Failure::Reason::kHostMemory, ask);
     return nullptr;
@@ -136,7 +136,7 @@ Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
 
 Block* BfcAllocator::Publish(Allocation* memory,
                              std::unique_ptr<BfcRegion> region,
-                             const BfcAsk& ask, RecordSupply& supply) noexcept {
+                             const BfcAsk& ask, RecordStock& supply) noexcept {
   region->memory = memory;
   memory->block()->next = nullptr;  // the next piece of the region
   std::unique_ptr<BfcRegion> absorbed;

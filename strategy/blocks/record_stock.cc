@@ -2,10 +2,8 @@
 
 namespace strata {
 
-void RecordStock::TakeFrom(RecordSupply& supply) noexcept {
-  while (size() < kRecordBatch && !supply.records_.empty()) {
-    Push(supply.records_.Pop());
-  }
+void RecordStock::TakeFrom(RecordStock& supply) noexcept {
+  while (size() < kRecordBatch && !supply.empty()) Push(supply.Pop());
 }
 
 void RecordStock::GiveBackDownTo(std::size_t count) noexcept {

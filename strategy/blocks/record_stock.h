@@ -12,34 +12,14 @@ namespace strata {
 // Records that are fetched at once.
 inline constexpr std::size_t kRecordBatch = 64;
 
-// Records fetched before the acquisition of the lock under which they are
-// needed. Destroy it without that lock: the slab takes the remaining records
-// back.
-class RecordSupply {
- public:
-  explicit RecordSupply(RecordSlab& slab) : slab_(slab) {}
-  RecordSupply(const RecordSupply&) = delete;
-  RecordSupply& operator=(const RecordSupply&) = delete;
-  ~RecordSupply() { slab_.Drain(records_); }
-
-  // Fetches `count` records. False if the host is out of memory.
-  bool Fill(std::size_t count = kRecordBatch) noexcept {
-    return slab_.Fill(records_, count);
-  }
-
- private:
-  friend class RecordStock;
-
-  RecordSlab& slab_;
-  RecordList records_;
-};
-
 // The records that a strategy holds ready, so that a hit calls neither the slab
 // nor the heap.
 //
 // Model: records are fetched in batches. Records that coalescing frees stay, up
 //   to a bound. They need not be blank; the stock blanks those that it returns
-//   to the slab.
+//   to the slab. A stock on the call stack supplies records that are fetched
+//   before the acquisition of the lock under which they are needed. Destroy it
+//   without that lock.
 // Threads: not thread-safe, except Restock. The strategy's lock guards it.
 class RecordStock : public RecordList {
  public:
@@ -56,8 +36,13 @@ class RecordStock : public RecordList {
     }
     return size() >= count;
   }
+  // Fetches records until the stock holds `count`. False if the host is out of
+  // memory.
+  bool Fill(std::size_t count = kRecordBatch) noexcept {
+    return slab_.Fill(*this, count);
+  }
   // Moves records from `supply` until a batch is complete.
-  void TakeFrom(RecordSupply& supply) noexcept;
+  void TakeFrom(RecordStock& supply) noexcept;
   // Returns records above the bound to the slab.
   void Shed() noexcept {
     if (size() > kMost) GiveBackDownTo(kMost / 2);
@@ -67,7 +52,7 @@ class RecordStock : public RecordList {
   // is not held. False if the host is out of memory.
   template <class Lock>
   bool Restock(Lock& lock) noexcept {
-    RecordSupply supply(slab_);
+    RecordStock supply(slab_);
     const bool filled = supply.Fill();
     const std::lock_guard<Lock> guard(lock);
     TakeFrom(supply);

@@ -65,7 +65,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
 
 Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
                             Failure& failure) noexcept {
-  RecordSupply supply(RecordSlab::Instance());
+  RecordStock supply(RecordSlab::Instance());
   std::unique_ptr<BuddyChunk> chunk(new (std::nothrow) BuddyChunk());
   if (chunk == nullptr || !supply.Fill()) {
     failure = source_.Refusal(Failure::Reason::kHostMemory, request);

@@ -163,7 +163,7 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
       device_->MemGetInfo(&free_bytes, &device_bytes) != Status::kSuccess) {
     return false;
   }
-  RecordSupply supply(RecordSlab::Instance());
+  RecordStock supply(RecordSlab::Instance());
   if (!supply.Fill(1)) return false;
   const bool is_small = own == Pool::kSmall;
   const std::size_t least = VmmPolicy::LeastRangeBytes(size);
@@ -190,7 +190,7 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
 bool VirtualMemoryAllocator::Extend(GrowthPlan& plan) const noexcept {
   constexpr std::size_t kLeast = 64;
   if (!plan.lacks_host_memory) {
-    RecordSupply supply(RecordSlab::Instance());
+    RecordStock supply(RecordSlab::Instance());
     return supply.Fill(plan.records);
   }
   try {
@@ -306,7 +306,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
   if (std::any_of(plan.pieces.begin(), plan.pieces.end(),
                   [](const GrowthPiece& piece) { return piece.is_mapped; })) {
     // Each is a block of its own; the slab keeps the records at hand.
-    RecordSupply supply(RecordSlab::Instance());
+    RecordStock supply(RecordSlab::Instance());
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
   {

@@ -83,7 +83,7 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     handles.reserve(count);
     // Each handle may be split from its block; the slab holds the records
     // ready.
-    RecordSupply supply(RecordSlab::Instance());
+    RecordStock supply(RecordSlab::Instance());
     if (!supply.Fill(2 * count)) return 0;
   } catch (const std::bad_alloc&) {
     return 0;

@@ -174,7 +174,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     return nullptr;
   }
   if (block == nullptr) {
-    RecordSupply supply(RecordSlab::Instance());
+    RecordStock supply(RecordSlab::Instance());
     std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
     if (chunk == nullptr || !supply.Fill(kCuts)) {
       failure = Refusal(Failure::Reason::kHostMemory, request);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "strata/allocation/chunks/holder_list.h"
 #include "strata/allocation/chunks/memory_budget.h"
@@ -48,6 +49,21 @@ class LateLender : public ChunkHolder {
   bool can_end_ = false;
 };
 
+// Notes its number when it is asked whether it can end.
+class QueuedLender : public LateLender {
+ public:
+  QueuedLender(Loans& loans, int& alive, int number, std::vector<int>& asked)
+      : LateLender(loans, alive), number_(number), asked_(asked) {}
+  bool EndLending() noexcept override {
+    asked_.push_back(number_);
+    return asked_.size() > 4;
+  }
+
+ private:
+  const int number_;
+  std::vector<int>& asked_;
+};
+
 class LoansTest : public ::testing::Test {
  protected:
   PoolPlace place_;
@@ -71,6 +87,19 @@ TEST_F(LoansTest, AHolderEndsWhoseLastLoanReturnsWhileACallHasIt) {
   loans_.Retire(std::move(lender));
   ASSERT_EQ(alive_, 1);
   loans_.EndRetired();
+  EXPECT_EQ(alive_, 0);
+  EXPECT_FALSE(loans_.has_retired());
+}
+
+TEST_F(LoansTest, TheHolderThatRetiredFirstIsAskedFirst) {
+  std::vector<int> asked;
+  loans_.Retire(std::make_unique<QueuedLender>(loans_, alive_, 1, asked));
+  // Asks the first one before it adds the second one.
+  loans_.Retire(std::make_unique<QueuedLender>(loans_, alive_, 2, asked));
+  loans_.EndRetired(/*most=*/1);
+  EXPECT_EQ(asked, (std::vector<int>{1, 1, 2, 1}));
+  loans_.EndRetired();
+  EXPECT_EQ(asked, (std::vector<int>{1, 1, 2, 1, 2, 1}));
   EXPECT_EQ(alive_, 0);
   EXPECT_FALSE(loans_.has_retired());
 }

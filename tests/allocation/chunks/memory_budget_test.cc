@@ -7,11 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <memory>
-#include <utility>
 
-#include "strata/allocation/chunks/retired_holders.h"
-#include "strata/tests/testing/layers/counting_holder.h"
 #include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
@@ -102,20 +98,6 @@ TEST_F(MemoryBudgetTest, RoomIsTheLeastThatAnyLimitLeaves) {
   EXPECT_EQ(above_.last_room_bytes(), Mebibytes(3));
   EXPECT_EQ(below_.RoomBytes(&place_.device()), Mebibytes(3));
   below_.UnclaimPages(Mebibytes(5), /*was_refused=*/true);
-}
-
-TEST(RetiredHoldersTest, TheOneThatCameFirstLeavesFirst) {
-  PoolPlace place;
-  RetiredHolders retired;
-  auto first = std::make_unique<CountingHolder>(*place.pool());
-  const ChunkHolder* const at_first = first.get();
-  retired.Push(std::move(first));
-  retired.Push(std::make_unique<CountingHolder>(*place.pool()));
-  EXPECT_EQ(retired.size(), 2U);
-  EXPECT_EQ(retired.Pop().get(), at_first);
-  EXPECT_NE(retired.Pop(), nullptr);
-  EXPECT_EQ(retired.Pop(), nullptr);
-  EXPECT_EQ(retired.size(), 0U);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@
 namespace strata {
 namespace {
 
-// Counts the blocks that it drains, under the lock.
-class Taker final : public FreeTaker {
+// Counts the blocks that it frees, under the lock.
+class CountingFrees final : public RemoteFrees {
  public:
-  void TakeIn(std::span<Block* const> left) noexcept override {
+  void FreeLeft(std::span<Block* const> left) noexcept override {
     ++batches;
     for (Block* block : left) ++block->requested;
     blocks += left.size();
@@ -47,8 +47,7 @@ class ChainLockTest : public testing::Test {
   }
 
   ChainLock lock_;
-  Taker taker_;
-  RemoteFrees frees_{taker_};
+  CountingFrees frees_;
 };
 
 TEST_F(ChainLockTest, IsClosedAtFirst) {
@@ -66,10 +65,10 @@ TEST_F(ChainLockTest, WhoLocksNextTakesInAllThatWaits) {
   std::array<Block, 3> blocks{LiveBlock(), LiveBlock(), LiveBlock()};
   for (Block& block : blocks) EXPECT_TRUE(frees_.Leave(block));
   EXPECT_TRUE(lock_.has_waiting());
-  EXPECT_EQ(taker_.blocks, 0U);
+  EXPECT_EQ(frees_.blocks, 0U);
   lock_.lock();
-  EXPECT_EQ(taker_.blocks, 3U);
-  EXPECT_EQ(taker_.batches, 1);
+  EXPECT_EQ(frees_.blocks, 3U);
+  EXPECT_EQ(frees_.batches, 1);
   EXPECT_FALSE(lock_.has_waiting());
   lock_.unlock();
   EXPECT_TRUE(lock_.is_open());
@@ -88,7 +87,7 @@ TEST_F(ChainLockTest, TryLockTakesInNothing) {
   EXPECT_TRUE(lock_.TakeIn());
   EXPECT_FALSE(lock_.TakeIn());
   EXPECT_FALSE(lock_.has_waiting());
-  EXPECT_EQ(taker_.blocks, 1U);
+  EXPECT_EQ(frees_.blocks, 1U);
   lock_.unlock();
   EXPECT_EQ(HeldLocks(), 0);
 }
@@ -108,7 +107,7 @@ TEST_F(ChainLockTest, NorDoesTryLockOfItsOwner) {
   EXPECT_TRUE(lock.has_waiting());
   lock.unlock();
   { const std::lock_guard<ChainLock> guard(lock); }
-  EXPECT_EQ(taker_.blocks, 1U);
+  EXPECT_EQ(frees_.blocks, 1U);
 }
 
 TEST_F(ChainLockTest, CloseTakesInAndRefuses) {
@@ -117,7 +116,7 @@ TEST_F(ChainLockTest, CloseTakesInAndRefuses) {
   lock_.lock();
   ASSERT_TRUE(frees_.Leave(block));
   lock_.Close();
-  EXPECT_EQ(taker_.blocks, 1U);
+  EXPECT_EQ(frees_.blocks, 1U);
   block = LiveBlock();
   EXPECT_FALSE(frees_.Leave(block));
   lock_.Open(frees_);
@@ -142,7 +141,7 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   }).join();
   if (was_locked) GTEST_SKIP() << "no biased locks on this system";
   { const std::lock_guard<ChainLock> guard(biased); }
-  EXPECT_EQ(taker_.blocks, 1U);
+  EXPECT_EQ(frees_.blocks, 1U);
   // A removed owner would fail: it would first have to lock again.
   ASSERT_TRUE(biased.try_lock());
   biased.unlock();
@@ -157,7 +156,6 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   constexpr std::size_t kThreads = 3;
   constexpr std::size_t kBlocks = 2000;
   ChainLock lock(GetParam());
-  RemoteFrees frees(taker_);
   std::vector<std::vector<Block>> blocks(
       kThreads, std::vector<Block>(kBlocks, LiveBlock()));
   std::atomic<std::size_t> left{0};
@@ -166,11 +164,11 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   for (std::vector<Block>& own : blocks) {
     threads.emplace_back([&] {
       for (Block& block : own) {
-        if (frees.Leave(block)) {
+        if (frees_.Leave(block)) {
           ++left;
         } else {
           const std::lock_guard<ChainLock> guard(lock);
-          lock.Open(frees);
+          lock.Open(frees_);
         }
       }
       --running;
@@ -182,7 +180,7 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   }
   for (std::thread& thread : threads) thread.join();
   const std::lock_guard<ChainLock> guard(lock);
-  EXPECT_EQ(taker_.blocks, left);
+  EXPECT_EQ(frees_.blocks, left);
   std::size_t once = 0;
   for (const std::vector<Block>& own : blocks) {
     for (const Block& block : own) {

@@ -14,10 +14,10 @@
 namespace strata {
 namespace {
 
-// Records the blocks that it drains.
-class BlockTaker final : public FreeTaker {
+// Records the blocks that it frees.
+class RecordingFrees final : public RemoteFrees {
  public:
-  void TakeIn(std::span<Block* const> left) noexcept override {
+  void FreeLeft(std::span<Block* const> left) noexcept override {
     ++batches;
     blocks.insert(blocks.end(), left.begin(), left.end());
   }
@@ -34,8 +34,7 @@ class RemoteFreesTest : public testing::Test {
     return block;
   }
 
-  BlockTaker taker_;
-  RemoteFrees frees_{taker_};
+  RecordingFrees frees_;
 };
 
 TEST_F(RemoteFreesTest, IsClosedAtFirst) {
@@ -59,11 +58,11 @@ TEST_F(RemoteFreesTest, GivesAllThatWasLeftInItsOrder) {
     EXPECT_TRUE(frees_.any());
     frees_.TakeIn();
     EXPECT_FALSE(frees_.any());
-    EXPECT_EQ(taker_.blocks, left);
-    EXPECT_EQ(taker_.batches, i + 1);
-    taker_.blocks.clear();
+    EXPECT_EQ(frees_.blocks, left);
+    EXPECT_EQ(frees_.batches, i + 1);
+    frees_.blocks.clear();
     frees_.TakeIn();
-    EXPECT_EQ(taker_.batches, i + 1);  // an empty drain is no batch
+    EXPECT_EQ(frees_.batches, i + 1);  // an empty drain is no batch
   }
 }
 
@@ -86,7 +85,7 @@ TEST_F(RemoteFreesTest, NoMoreWaitThanItSays) {
   EXPECT_TRUE(IsPlain(blocks.back()));
   EXPECT_EQ(blocks.back().owner, owner);
   frees_.TakeIn();
-  EXPECT_EQ(taker_.blocks.size(), RemoteFrees::kMost);
+  EXPECT_EQ(frees_.blocks.size(), RemoteFrees::kMost);
   EXPECT_TRUE(frees_.Leave(blocks.back()));
 }
 
@@ -99,7 +98,7 @@ TEST_F(RemoteFreesTest, WhatWasLeftBeforeCloseStays) {
   EXPECT_TRUE(IsPlain(blocks[1]));
   EXPECT_TRUE(frees_.any());
   frees_.TakeIn();
-  EXPECT_EQ(taker_.blocks, std::vector<Block*>{blocks.data()});
+  EXPECT_EQ(frees_.blocks, std::vector<Block*>{blocks.data()});
   frees_.Open();
   EXPECT_TRUE(frees_.Leave(blocks[1]));
 }
@@ -118,13 +117,13 @@ TEST_F(RemoteFreesTest, ThreadsLeaveBlocksWhileTheyAreTakenIn) {
       }
     });
   }
-  while (taker_.blocks.size() < 2 * kBlocks) {
+  while (frees_.blocks.size() < 2 * kBlocks) {
     frees_.TakeIn();
     std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
   std::array<std::size_t, 2> seen{};
-  for (const Block* block : taker_.blocks) {
+  for (const Block* block : frees_.blocks) {
     const bool is_second =
         block >= blocks[1].data() && block < blocks[1].data() + kBlocks;
     const std::size_t of = is_second ? 1 : 0;

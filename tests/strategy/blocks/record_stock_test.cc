@@ -49,7 +49,7 @@ TEST_F(RecordStockTest, ASupplyGivesBackWhatIsNotTaken) {
   ASSERT_TRUE(stock.Restock(lock_));
   slab_.Give(stock.Pop());
   {
-    RecordSupply supply(slab_);
+    RecordStock supply(slab_);
     ASSERT_TRUE(supply.Fill());
     stock.TakeFrom(supply);
     EXPECT_EQ(stock.size(), kRecordBatch);

@@ -1,6 +1,7 @@
 #ifndef STRATA_BASE_QUOTED_H_
 #define STRATA_BASE_QUOTED_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,15 @@ namespace strata {
 
 // Returns the beginning of `text` in quotes, for a message of one line. The
 // result has no byte that a terminal might interpret.
-std::string Quoted(std::string_view text);
+inline std::string Quoted(std::string_view text) {
+  constexpr std::size_t kMostShown = 40;
+  std::string quoted = "'";
+  for (const char c : text.substr(0, kMostShown)) {
+    quoted += c >= ' ' && c <= '~' ? c : '?';
+  }
+  quoted += text.size() > kMostShown ? "…'" : "'";
+  return quoted;
+}
 
 }  // namespace strata
 

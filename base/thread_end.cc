@@ -10,6 +10,9 @@
 
 namespace strata {
 
+thread_local constinit ThreadState t_this_thread;
+
+static_assert(std::is_trivially_destructible_v<ThreadState>);
 static_assert(std::is_trivially_destructible_v<ThreadEnd>);
 
 // The C library calls the destructor of this key at the end of a thread.

@@ -6,6 +6,13 @@
 
 namespace strata {
 
+std::uint64_t CallingThreadNumber() {
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t number =
+      threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
 std::uint64_t Device::CallCount(DeviceCall call) const {
   if (!IsEntryPoint(call)) return 0;
   return call_counts_[static_cast<std::size_t>(call)].load(

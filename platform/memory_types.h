@@ -50,6 +50,12 @@ struct Location {
 
 enum class Access : std::int32_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 
+// True if `access` is an enumerator.
+constexpr bool IsKnown(Access access) {
+  return access == Access::kNone || access == Access::kRead ||
+         access == Access::kReadWrite;
+}
+
 struct AccessDescriptor {
   Location location;
   Access access = Access::kReadWrite;

@@ -31,7 +31,7 @@ struct PlatformOptions {
   // or "manual" (progress_policy.h).
   std::string sim_progress = "inline";
   // Whether calls that free memory at once wait for work: "sync", "nosync" or
-  // "seeded" (free_policy.h).
+  // "seeded" (progress_policy.h).
   std::string sim_free = "sync";
   // Whether calls are checked for hazards: "off", "report" or "abort"
   // (hazard_monitor.h).

@@ -30,33 +30,38 @@ std::string KnownNames() {
   return names;
 }
 
+// The platform, or null with the reason. Only the exception for a machine that
+// lacks this kind of device is a reason: the caller receives those for wrong
+// options.
+std::shared_ptr<Platform> TryMake(const Entry& entry,
+                                  const PlatformOptions& options,
+                                  std::string* reason) {
+  *reason = std::string(entry.name) + ": ";
+  try {
+    std::shared_ptr<Platform> platform = entry.make(options);
+    if (platform->device_count() > 0) return platform;
+    *reason += "no device";
+  } catch (const std::runtime_error& error) {
+    *reason += error.what();
+  }
+  return nullptr;
+}
+
 std::shared_ptr<Platform> MakeFirst(const PlatformOptions& options) {
   std::string reasons;
   for (const Entry& entry : kEntries) {
-    try {
-      std::shared_ptr<Platform> platform = entry.make(options);
-      if (platform->device_count() > 0) return platform;
-      reasons += std::string("; ") + entry.name + ": no device";
-    } catch (const std::runtime_error& error) {
-      // The machine lacks this kind of device. Wrong options throw another
-      // exception, which the caller receives.
-      reasons += std::string("; ") + entry.name + ": " + error.what();
-    }
+    std::string reason;
+    if (auto platform = TryMake(entry, options, &reason)) return platform;
+    reasons += "; " + reason;
   }
   throw std::runtime_error("strata_platform: auto finds no device" + reasons);
 }
 
 std::shared_ptr<Platform> MakeNamed(const Entry& entry,
                                     const PlatformOptions& options) {
-  std::string reason = "no device";
-  try {
-    std::shared_ptr<Platform> platform = entry.make(options);
-    if (platform->device_count() > 0) return platform;
-  } catch (const std::runtime_error& error) {
-    reason = error.what();
-  }
-  throw std::runtime_error(std::string("strata_platform: ") + entry.name +
-                           ": " + reason);
+  std::string reason;
+  if (auto platform = TryMake(entry, options, &reason)) return platform;
+  throw std::runtime_error("strata_platform: " + reason);
 }
 
 std::shared_ptr<Platform> MakeUntraced(const PlatformOptions& options) {

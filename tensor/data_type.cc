@@ -1,5 +1,8 @@
 #include "strata/tensor/data_type.h"
 
+#include <stdexcept>
+#include <string>
+
 namespace strata {
 
 std::size_t SizeOf(DataType dtype) {
@@ -26,6 +29,11 @@ const char* ToString(DataType dtype) {
       break;
   }
   return "undefined";
+}
+
+void ThrowWrongType(DataType held, DataType asked) {
+  throw std::invalid_argument(std::string("the tensor holds ") +
+                              ToString(held) + ", not " + ToString(asked));
 }
 
 }  // namespace strata

@@ -32,6 +32,9 @@ std::size_t SizeOf(DataType dtype);
 // "float32"; "undefined" for kUndefined.
 const char* ToString(DataType dtype);
 
+// Throws std::invalid_argument: the elements of a tensor have another type.
+[[noreturn]] void ThrowWrongType(DataType held, DataType asked);
+
 // The DataType of a C++ type; kUndefined if there is none.
 template <class T>
 inline constexpr DataType kDataTypeOf = DataType::kUndefined;

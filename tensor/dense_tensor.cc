@@ -44,10 +44,4 @@ Place DenseTensor::place() const {
   return holder_->place();
 }
 
-void DenseTensor::ThrowWrongType(DataType asked) const {
-  throw std::invalid_argument(std::string("the tensor holds ") +
-                              ToString(meta_.dtype) + ", not " +
-                              ToString(asked));
-}
-
 }  // namespace strata

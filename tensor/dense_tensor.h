@@ -107,7 +107,7 @@ class DenseTensor {
   template <ElementType T>
   T* data() const {
     constexpr DataType kAsked = kDataTypeOf<std::remove_const_t<T>>;
-    if (kAsked != meta_.dtype) ThrowWrongType(kAsked);
+    if (kAsked != meta_.dtype) ThrowWrongType(meta_.dtype, kAsked);
     return static_cast<T*>(data());
   }
   const std::shared_ptr<Allocation>& holder() const { return holder_; }
@@ -121,7 +121,6 @@ class DenseTensor {
   static DenseTensorMeta Nothing() noexcept {
     return {DataType::kUndefined, Shape(), 0};
   }
-  [[noreturn]] void ThrowWrongType(DataType asked) const;
 
   DenseTensorMeta meta_;
   std::shared_ptr<Allocation> holder_;

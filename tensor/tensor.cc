@@ -76,11 +76,6 @@ std::size_t Tensor::allocated_bytes() const {
   return allocation() != nullptr ? allocation()->size() : 0;
 }
 
-void Tensor::ThrowWrongType(DataType asked) const {
-  throw std::invalid_argument(std::string("the tensor holds ") +
-                              ToString(dtype_) + ", not " + ToString(asked));
-}
-
 void Tensor::CheckRange(std::int64_t begin, std::int64_t end) const {
   if (shape_.rank() == 0 || begin < 0 || begin > end || end > shape_.dim(0)) {
     throw std::invalid_argument("a tensor of shape " + ToString(shape_) +

@@ -68,7 +68,7 @@ class Tensor {
   template <ElementType T>
   T* data() const {
     constexpr DataType kAsked = kDataTypeOf<std::remove_const_t<T>>;
-    if (kAsked != dtype_) ThrowWrongType(kAsked);
+    if (kAsked != dtype_) ThrowWrongType(dtype_, kAsked);
     return static_cast<T*>(data());
   }
   // Allocation of the buffer, for RecordStream(); null if there is none.
@@ -98,7 +98,6 @@ class Tensor {
 
  private:
   Tensor(DataType dtype, Shape shape, RefPtr<TensorBuffer> buffer);
-  [[noreturn]] void ThrowWrongType(DataType asked) const;
   void CheckRange(std::int64_t begin, std::int64_t end) const;
   RefPtr<TensorBuffer> Part(std::int64_t begin, const Shape& shape) const;
 

@@ -1,4 +1,4 @@
-// The C ABI: facades, memory, statistics.
+// The C ABI: facades, memory, statistics, messages.
 
 #include <cstdint>
 #include <cstring>
@@ -155,5 +155,20 @@ strata_status strata_stats_json(strata_facade* facade, char* buffer,
                           std::to_string(capacity) + " given");
     }
     std::memcpy(buffer, json.c_str(), size);
+  });
+}
+
+strata_status strata_set_log_callback(strata_log_callback callback,
+                                      void* context) {
+  static_assert(STRATA_LOG_INFO ==
+                static_cast<int>(strata::LogSeverity::kInfo));
+  static_assert(STRATA_LOG_FATAL ==
+                static_cast<int>(strata::LogSeverity::kFatal));
+  return strata::GuardCall("strata_set_log_callback", [&] {
+    if (callback == nullptr) return strata::SetLogCallback(nullptr);
+    strata::SetLogCallback([=](const strata::LogEntry& entry) {
+      callback(context, static_cast<int32_t>(entry.severity), entry.file,
+               entry.line, entry.message);
+    });
   });
 }

@@ -2,9 +2,8 @@
 #define STRATA_BINDINGS_THRUST_THRUST_ALLOCATOR_H_
 
 #include <cstddef>
-#include <mutex>
-#include <unordered_map>
 
+#include "strata/bindings/c/pointer_map.h"
 #include "strata/facade/allocator_facade.h"
 
 namespace strata {
@@ -40,8 +39,7 @@ class ThrustAllocator {
   AllocatorFacade& facade_;
   const Place place_;
   const Stream stream_;
-  std::mutex mutex_;
-  std::unordered_map<char*, AllocationPtr> live_;  // guarded by mutex_
+  PointerMap pointers_;  // destroyed before the facade
 };
 
 }  // namespace strata

@@ -16,6 +16,18 @@ namespace strata {
 #define STRATA_EFFECT_PARAMETERS(...) (Call * seen __VA_OPT__(, ) __VA_ARGS__)
 #define STRATA_EFFECT_ARGUMENTS(...) (seen __VA_OPT__(, ) __VA_ARGS__)
 
+// Defines the entry point of a row in the class `Type`: the statement `first`,
+// then the function `Run`, which is the frame.
+#define STRATA_ENTRY_POINT(Type, method, parameters, arguments, operands, \
+                           first)                                         \
+  Status Type::method parameters {                                        \
+    first;                                                                \
+    return Run(DeviceCall::k##method, OperandsOf operands,                \
+               StreamAmong arguments, [&]([[maybe_unused]] Call* seen) {  \
+                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;     \
+               });                                                        \
+  }
+
 // The number of an address, handle, enumerator or number in a CallRecord.
 template <class Operand>
 std::uint64_t NumberOf(const Operand& operand) {
@@ -28,14 +40,11 @@ std::uint64_t NumberOf(const Operand& operand) {
   }
 }
 
-// A record with the operands of a row.
+// A record with the operands of a row, not yet with its call.
 template <class Ptr = int, class Bytes = int, class Value = int>
 CallRecord OperandsOf(Ptr ptr = 0, Bytes bytes = 0, Value value = 0) {
-  CallRecord record;
-  record.ptr = NumberOf(ptr);
-  record.bytes = NumberOf(bytes);
-  record.value = NumberOf(value);
-  return record;
+  return RecordOf(DeviceCall::kMemGetInfo, NumberOf(ptr), NumberOf(bytes),
+                  NumberOf(value));
 }
 
 // The stream among the arguments of a row, or null.

@@ -35,8 +35,15 @@ struct CallRecord {
 };
 
 // Returns a record of `call`; the caller fills in the remaining fields.
-CallRecord RecordOf(DeviceCall call, std::uint64_t ptr = 0,
-                    std::uint64_t bytes = 0, std::uint64_t value = 0);
+inline CallRecord RecordOf(DeviceCall call, std::uint64_t ptr = 0,
+                           std::uint64_t bytes = 0, std::uint64_t value = 0) {
+  CallRecord record;
+  record.call = call;
+  record.ptr = ptr;
+  record.bytes = bytes;
+  record.value = value;
+  return record;
+}
 
 using CallObserver = std::function<void(const CallRecord&)>;
 

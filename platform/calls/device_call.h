@@ -32,6 +32,16 @@ inline constexpr bool IsEntryPoint(DeviceCall call) {
   return static_cast<std::size_t>(call) < kDeviceCallCount;
 }
 
+// True if `rows`, each with a `call`, are those of the entry points, in the
+// order of device_calls.def.
+template <class Row, std::size_t kCount>
+constexpr bool AreEntryPoints(const Row (&rows)[kCount]) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (static_cast<std::size_t>(rows[i].call) != i) return false;
+  }
+  return kCount == kDeviceCallCount;
+}
+
 // "mem_alloc" for DeviceCall::kMemAlloc, "use" for kUse. The result is static.
 const char* DeviceCallName(DeviceCall call);
 

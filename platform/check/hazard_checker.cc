@@ -17,16 +17,7 @@ HazardChecker::HazardChecker(HazardHandler handler)
     : log_(std::move(handler)) {}
 
 void HazardChecker::Observe(const CallRecord& record) {
-  now_ = AccessSite();
-  now_.number = ++records_;
-  now_.call = record.call;
-  now_.device = record.device;
-  now_.stream_uid = record.stream_uid;
-  now_.thread = record.thread;
-  now_.node = record.node;
-  now_.ptr = record.ptr;
-  now_.bytes = record.bytes;
-  now_.time_ns = record.time_ns;
+  now_ = {record, ++records_};
   // A failed call changed nothing, except for the end of a capture.
   if (record.status != Status::kSuccess) {
     const bool ended = record.call == DeviceCall::kStreamEndCapture &&

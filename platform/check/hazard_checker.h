@@ -12,7 +12,6 @@
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/check/capture_model.h"
 #include "strata/platform/check/happens_before.h"
-#include "strata/platform/check/hazard_log.h"
 #include "strata/platform/check/memory_map.h"
 #include "strata/platform/check/shadow_memory.h"
 #include "strata/platform/check/use_rules.h"

@@ -62,9 +62,6 @@ void HazardChecker::HandOutPiece(const MemoryMap::Piece& piece,
   const bool is_host = piece.region->kind == RegionKind::kHost;
   const CaptureModel::Place place = captures_.Find(stream);
   const std::uint64_t offset = piece.offset();
-  const auto range = [&](std::uint64_t begin, std::uint64_t end) {
-    return ReportedRange{piece.ptr + (begin - offset), end - begin};
-  };
   // The predecessors of the stream's next operation, or the work that the host
   // has waited for.
   const OrderClock before =
@@ -79,25 +76,26 @@ void HazardChecker::HandOutPiece(const MemoryMap::Piece& piece,
           const std::uint64_t from = std::max(begin, offset);
           const std::uint64_t to = std::min(end, offset + piece.bytes);
           CheckHandOut(segment, now_, place.member->frontier, is_host,
-                       range(from, to), [&](HazardReport report) {
+                       {piece.ptr + (from - offset), to - from},
+                       [&](HazardReport report) {
                          report.second_life = LifeOf(life);
                          place.graph->hazards.push_back(std::move(report));
                        });
         });
   }
-  shadow_.VisitRange(
-      piece.region->space, offset, offset + piece.bytes,
-      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
-        // The nodes of a graph come after the predecessors of its launch.
-        if (!place) {
-          CheckHandOut(segment, now_, before, is_host, range(begin, end),
-                       [&](HazardReport report) {
-                         report.second_life = LifeOf(life);
-                         log_.Add(std::move(report));
-                       });
-        }
-        segment.Begin(life);
-      });
+  shadow_.VisitPiece(piece,
+                     [&](MemorySegment& segment, const ReportedRange& range) {
+                       // The nodes of a graph come after the predecessors of
+                       // its launch.
+                       if (!place) {
+                         CheckHandOut(segment, now_, before, is_host, range,
+                                      [&](HazardReport report) {
+                                        report.second_life = LifeOf(life);
+                                        log_.Add(std::move(report));
+                                      });
+                       }
+                       segment.Begin(life);
+                     });
 }
 
 void HazardChecker::TakeBack(const CallRecord& record) {
@@ -149,10 +147,9 @@ void HazardChecker::UseByStream(const CallRecord& record,
     if (piece.region->kind == RegionKind::kHost && !host_too) continue;
     const MemoryUse use{last, life, piece.region->id, false, now_};
     ShadowMemory& shadow = place ? place.graph->shadow : shadow_;
-    const std::uint64_t offset = piece.offset();
-    shadow.VisitRange(piece.region->space, offset, offset + piece.bytes,
-                      [&](MemorySegment& segment, std::uint64_t,
-                          std::uint64_t) { segment.AddConcluded(use); });
+    shadow.VisitPiece(piece, [&](MemorySegment& segment, const ReportedRange&) {
+      segment.AddConcluded(use);
+    });
   }
 }
 

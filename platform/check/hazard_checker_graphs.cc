@@ -93,13 +93,11 @@ void HazardChecker::UseInCapture(const CaptureModel::Place& place,
 void HazardChecker::UsePieceInCapture(GraphModel* graph,
                                       const MemoryMap::Piece& piece, bool write,
                                       std::size_t node) {
-  const std::uint64_t offset = piece.offset();
-  shadow_.VisitRange(
-      piece.region->space, offset, offset + piece.bytes,
-      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+  shadow_.VisitPiece(
+      piece, [&](MemorySegment& segment, const ReportedRange& range) {
         NodeUse use;
-        use.ptr = piece.ptr + (begin - offset);
-        use.bytes = end - begin;
+        use.ptr = range.ptr;
+        use.bytes = range.bytes;
         use.write = write;
         use.access = now_;
         use.region = piece.region;
@@ -267,10 +265,10 @@ void HazardChecker::LaunchUse(const ExecModel& exec, const NodeUse& use,
     for (const MemoryMap::Piece& piece : pieces) {
       if (piece.region != use.region) continue;
       const MemoryUse as_use{epoch, nullptr, piece.region->id, use.write, now_};
-      const std::uint64_t offset = piece.offset();
-      shadow_.VisitRange(0, offset, offset + piece.bytes,
-                         [&](MemorySegment& segment, std::uint64_t,
-                             std::uint64_t) { segment.Add(as_use); });
+      shadow_.VisitPiece(piece,
+                         [&](MemorySegment& segment, const ReportedRange&) {
+                           segment.Add(as_use);
+                         });
     }
     return;
   }
@@ -333,10 +331,8 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
     log_.Add(std::move(report));
     return;
   }
-  const std::uint64_t offset = piece.offset();
-  shadow_.VisitRange(
-      piece.region->space, offset, offset + piece.bytes,
-      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+  shadow_.VisitPiece(
+      piece, [&](MemorySegment& segment, const ReportedRange& within) {
         const std::shared_ptr<BlockLife>& life =
             is_remapped ? segment.life : use.life;
         MemoryUse as_use{epoch, life, piece.region->id, use.write, now_};
@@ -349,8 +345,7 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
           }
           log_.Add(std::move(report));
         } else {
-          CheckUse(segment, as_use, before,
-                   {piece.ptr + (begin - offset), end - begin}, ToLog());
+          CheckUse(segment, as_use, before, within, ToLog());
         }
         segment.Add(as_use);
       });

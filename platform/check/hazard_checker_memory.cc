@@ -140,11 +140,8 @@ void HazardChecker::UseRange(const Range& range, const Epoch& epoch,
 void HazardChecker::UsePiece(const MemoryMap::Piece& piece, bool write,
                              const Epoch& epoch, const OrderClock& before) {
   CheckBegins(*piece.region, before);
-  const std::uint64_t offset = piece.offset();
-  shadow_.VisitRange(
-      piece.region->space, offset, offset + piece.bytes,
-      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
-        const ReportedRange range{piece.ptr + (begin - offset), end - begin};
+  shadow_.VisitPiece(
+      piece, [&](MemorySegment& segment, const ReportedRange& range) {
         const MemoryUse use{epoch, segment.life, piece.region->id, write, now_};
         if (segment.life != nullptr && segment.life->freed) {
           log_.Add(Report(HazardKind::kUseAfterFree, *segment.life->freed,

@@ -1,10 +1,22 @@
 #include "strata/platform/check/hazard_report.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 
 namespace strata::check {
 namespace {
+
+// In the order of HazardKind.
+constexpr const char* kKindNames[] = {
+    "use-after-free",   "use-before-alloc", "reuse-race",
+    "free-in-use",      "unmap-in-use",     "host-reuse",
+    "alias-incoherent", "dangling-operand", "graph-use-after-free",
+    "pool-overlap",     "captured-event",   "overlap"};
+static_assert(std::size(kKindNames) ==
+              static_cast<std::size_t>(HazardKind::kOverlap) + 1);
 
 std::string Hex(std::uint64_t number) {
   std::array<char, 20> digits{};
@@ -30,33 +42,7 @@ void AppendLife(const char* title, const Lifetime& life, std::string* text) {
 }  // namespace
 
 const char* HazardKindName(HazardKind kind) {
-  switch (kind) {
-    case HazardKind::kUseAfterFree:
-      return "use-after-free";
-    case HazardKind::kUseBeforeAlloc:
-      return "use-before-alloc";
-    case HazardKind::kReuseRace:
-      return "reuse-race";
-    case HazardKind::kFreeInUse:
-      return "free-in-use";
-    case HazardKind::kUnmapInUse:
-      return "unmap-in-use";
-    case HazardKind::kHostReuse:
-      return "host-reuse";
-    case HazardKind::kAliasIncoherent:
-      return "alias-incoherent";
-    case HazardKind::kDanglingOperand:
-      return "dangling-operand";
-    case HazardKind::kGraphUseAfterFree:
-      return "graph-use-after-free";
-    case HazardKind::kPoolOverlap:
-      return "pool-overlap";
-    case HazardKind::kCapturedEvent:
-      return "captured-event";
-    case HazardKind::kOverlap:
-      return "overlap";
-  }
-  return "unknown";
+  return kKindNames[static_cast<std::size_t>(kind)];
 }
 
 std::string ToString(const AccessSite& access) {
@@ -86,6 +72,16 @@ std::string ToString(const HazardReport& report) {
   }
   text.append("  missing: ").append(report.missing).append("\n");
   return text;
+}
+
+void HazardLog::Add(HazardReport report) {
+  const Pair pair{report.kind, report.first.number, report.second.number};
+  if (!latest_.empty() && latest_.back().second != pair.second) latest_.clear();
+  if (std::find(latest_.begin(), latest_.end(), pair) != latest_.end()) return;
+  latest_.push_back(pair);
+  ++count_;
+  if (handler_) handler_(report);
+  if (kept_.size() < kMaxKept) kept_.push_back(std::move(report));
 }
 
 }  // namespace strata::check

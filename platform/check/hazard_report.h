@@ -1,12 +1,15 @@
 #ifndef STRATA_PLATFORM_CHECK_HAZARD_REPORT_H_
 #define STRATA_PLATFORM_CHECK_HAZARD_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "strata/platform/calls/device_call.h"
+#include "strata/platform/calls/call_record.h"
 
 namespace strata::check {
 
@@ -29,17 +32,10 @@ enum class HazardKind : std::uint8_t {
 // "use-after-free". The result is static.
 const char* HazardKindName(HazardKind kind);
 
-// One side of a hazard: a call or an event beside the calls.
-struct AccessSite {
+// One side of a hazard: a call or an event beside the calls. Stream 0 is the
+// host.
+struct AccessSite : CallRecord {
   std::uint64_t number = 0;  // of the record, from 1
-  DeviceCall call = DeviceCall::kUse;
-  std::int32_t device = 0;
-  std::uint64_t stream_uid = 0;  // 0: the host
-  std::uint64_t thread = 0;
-  std::uint64_t node = 0;  // of a graph
-  std::uint64_t ptr = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t time_ns = 0;
 };
 
 // The time from the allocation to the free of a memory range, for one owner.
@@ -51,6 +47,12 @@ struct Lifetime {
   // The streams known to the allocator: where the block was allocated and
   // freed, and the streams that it was marked for.
   std::vector<std::uint64_t> streams;
+};
+
+// The bytes of a report.
+struct ReportedRange {
+  std::uint64_t ptr = 0;
+  std::uint64_t bytes = 0;
 };
 
 // Two accesses without the order that they require.
@@ -73,6 +75,39 @@ struct HazardReport {
 std::string ToString(const AccessSite& access);
 // Several lines, each with a line end.
 std::string ToString(const HazardReport& report);
+
+using HazardHandler = std::function<void(const HazardReport&)>;
+
+// The hazards found so far.
+//
+// Model: one hazard for each kind and pair of records. The first kMaxKept are
+//   stored; all are counted and reported to the handler.
+// Threads: externally synchronised. The handler runs in the thread that finds
+//   the hazard.
+class HazardLog {
+ public:
+  static constexpr std::size_t kMaxKept = 64;
+
+  explicit HazardLog(HazardHandler handler) : handler_(std::move(handler)) {}
+
+  void Add(HazardReport report);
+  const std::vector<HazardReport>& kept() const { return kept_; }
+  std::uint64_t count() const { return count_; }
+
+ private:
+  struct Pair {
+    HazardKind kind;
+    std::uint64_t first;
+    std::uint64_t second;
+
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+
+  const HazardHandler handler_;
+  std::vector<HazardReport> kept_;
+  std::uint64_t count_ = 0;
+  std::vector<Pair> latest_;  // the pairs of the latest second record
+};
 
 }  // namespace strata::check
 

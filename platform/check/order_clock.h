@@ -1,6 +1,7 @@
 #ifndef STRATA_PLATFORM_CHECK_ORDER_CLOCK_H_
 #define STRATA_PLATFORM_CHECK_ORDER_CLOCK_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -35,10 +36,25 @@ class OrderClock {
     return At(epoch.component) >= epoch.count;
   }
   // Raises At(component) to at least `count`.
-  void Raise(std::uint32_t component, std::uint64_t count);
+  void Raise(std::uint32_t component, std::uint64_t count) {
+    if (count == 0) return;
+    if (component >= counts_.size()) counts_.resize(component + std::size_t{1});
+    counts_[component] = std::max(counts_[component], count);
+  }
   // Raises each component to the larger value of the two clocks. Returns true
   // if any changed.
-  bool Join(const OrderClock& other);
+  bool Join(const OrderClock& other) {
+    if (other.counts_.size() > counts_.size()) {
+      counts_.resize(other.counts_.size());
+    }
+    bool changed = false;
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+      if (counts_[i] >= other.counts_[i]) continue;
+      counts_[i] = other.counts_[i];
+      changed = true;
+    }
+    return changed;
+  }
 
   std::size_t size() const { return counts_.size(); }
 

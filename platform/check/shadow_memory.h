@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/platform/check/hazard_report.h"
+#include "strata/platform/check/memory_map.h"
 #include "strata/platform/check/order_clock.h"
 
 namespace strata::check {
@@ -79,6 +80,19 @@ class ShadowMemory {
       ++at;
     }
   }
+  // Calls `visit(MemorySegment&, const ReportedRange&)` for each segment of the
+  // piece, as VisitRange does. The range has the addresses of the segment.
+  template <class Visit>
+  void VisitPiece(const MemoryMap::Piece& piece, Visit visit) {
+    const std::uint64_t first = piece.offset();
+    VisitRange(
+        piece.region->space, first, first + piece.bytes,
+        [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+          visit(segment,
+                ReportedRange{piece.ptr + (begin - first), end - begin});
+        });
+  }
+
   // Like VisitRange, for existing segments only and without splits: begin and
   // end are the ends of the whole segment.
   template <class Visit>

@@ -15,12 +15,6 @@ namespace strata::check {
 // Receives the hazards.
 using HazardSink = std::function<void(HazardReport)>;
 
-// The bytes of a report.
-struct ReportedRange {
-  std::uint64_t ptr = 0;
-  std::uint64_t bytes = 0;
-};
-
 // The rules for two uses of the same physical bytes, in streams or among the
 // nodes of a graph.
 //

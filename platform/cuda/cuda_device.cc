@@ -128,23 +128,15 @@ Status CudaDevice::Run(DeviceCall name, Call call, const Stream* stream,
 }
 
 #define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
-  Status CudaDevice::method parameters {                                  \
-    if (!Supports(DeviceCall::k##method)) return Status::kNotSupported;   \
-    return Run(DeviceCall::k##method, OperandsOf operands,                \
-               StreamAmong arguments, [&](Call* seen) {                   \
-                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;     \
-               });                                                        \
-  }
-#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments,   \
-                                 operands)                              \
-  Status CudaDevice::method parameters {                                \
-    if (!Supports(DeviceCall::k##method)) return Status::kNotSupported; \
-    NoteDependencies(dependencies, count);                              \
-    return Run(DeviceCall::k##method, OperandsOf operands,              \
-               StreamAmong arguments, [&](Call* seen) {                 \
-                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;   \
-               });                                                      \
-  }
+  STRATA_ENTRY_POINT(                                                     \
+      CudaDevice, method, parameters, arguments, operands,                \
+      if (!Supports(DeviceCall::k##method)) return Status::kNotSupported)
+#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments,     \
+                                 operands)                                \
+  STRATA_ENTRY_POINT(                                                     \
+      CudaDevice, method, parameters, arguments, operands,                \
+      if (!Supports(DeviceCall::k##method)) return Status::kNotSupported; \
+      NoteDependencies(dependencies, count))
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
 

@@ -95,17 +95,10 @@ Status CudaDevice::DoFreeAsync(Call*, DevicePtr ptr, Stream stream) {
 
 Status CudaDevice::DoPoolExport(Call*, MemPool pool, ShareType type,
                                 Shareable* shareable) {
-  if (!pool || shareable == nullptr || type == ShareType::kNone) {
-    return Status::kInvalidValue;
-  }
-  Shareable made;
-  void* data = &made.fd;
-  if (type == ShareType::kFabric) data = made.fabric.data();
-  const CUresult result =
-      driver_.MemPoolExport(data, ToCuda(pool), ToCuda(type), 0);
-  if (result != CUDA_SUCCESS) return ToStatus(result);
-  *shareable = made;
-  return Status::kSuccess;
+  if (!pool) return Status::kInvalidValue;
+  return Export(type, shareable, [&](void* data) {
+    return driver_.MemPoolExport(data, ToCuda(pool), ToCuda(type), 0);
+  });
 }
 
 Status CudaDevice::DoPoolImport(Call* seen, MemPool* pool, ShareType type,

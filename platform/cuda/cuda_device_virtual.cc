@@ -76,17 +76,9 @@ Status CudaDevice::DoGetAccess(Call*, DevicePtr ptr, Location location,
 
 Status CudaDevice::DoExportMemory(Call*, MemHandle handle, ShareType type,
                                   Shareable* shareable) {
-  if (shareable == nullptr || type == ShareType::kNone) {
-    return Status::kInvalidValue;
-  }
-  Shareable made;
-  void* data = &made.fd;
-  if (type == ShareType::kFabric) data = made.fabric.data();
-  const CUresult result =
-      driver_.MemExport(data, handle.value, ToCuda(type), 0);
-  if (result != CUDA_SUCCESS) return ToStatus(result);
-  *shareable = made;
-  return Status::kSuccess;
+  return Export(type, shareable, [&](void* data) {
+    return driver_.MemExport(data, handle.value, ToCuda(type), 0);
+  });
 }
 
 Status CudaDevice::DoImportMemory(Call* seen, MemHandle* handle, ShareType type,

@@ -69,6 +69,20 @@ inline void* OsHandle(ShareType type, Shareable* shareable) {
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(shareable->fd));
 }
 
+// Exports a handle: `call(void*)` writes the descriptor or the 64 bytes.
+template <class Call>
+Status Export(ShareType type, Shareable* shareable, Call call) {
+  if (shareable == nullptr || type == ShareType::kNone) {
+    return Status::kInvalidValue;
+  }
+  Shareable made;
+  void* data = &made.fd;
+  if (type == ShareType::kFabric) data = made.fabric.data();
+  const CUresult result = call(data);
+  if (result == CUDA_SUCCESS) *shareable = made;
+  return ToStatus(result);
+}
+
 // Completes a call that made `made`, if `result` is a success: writes it to
 // `*out` and to the record of the call.
 template <class Made, class Out>

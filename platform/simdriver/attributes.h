@@ -1,10 +1,7 @@
 #ifndef STRATA_PLATFORM_SIMDRIVER_ATTRIBUTES_H_
 #define STRATA_PLATFORM_SIMDRIVER_ATTRIBUTES_H_
 
-#include <cuda.h>
-
-#include "strata/platform/device.h"
-#include "strata/platform/simdriver/driver_options.h"
+#include "strata/base/require_cxx20.h"
 
 namespace strata::simdriver {
 
@@ -16,15 +13,9 @@ inline constexpr int kMultiprocessors = 132;
 inline constexpr int kMaxThreadsPerBlock = 1024;
 inline constexpr int kMaxThreadsPerMultiprocessor = 2048;
 inline constexpr int kMaxBlocksPerMultiprocessor = 32;
-
-// The value of `attribute` of device `ordinal`: 0 if the device lacks the
-// feature.
-int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
-                    const DriverOptions& options);
-
-// The value of `attribute` of any kernel.
-int FunctionAttribute(CUfunction_attribute attribute,
-                      const DriverOptions& options);
+// Priorities of streams, which the simulated device ignores.
+inline constexpr int kLeastPriority = 0;
+inline constexpr int kGreatestPriority = -5;
 
 }  // namespace strata::simdriver
 

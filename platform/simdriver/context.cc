@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/simdriver/attributes.h"
 #include "strata/platform/simdriver/host_reads.h"
-#include "strata/platform/simdriver/stream_list.h"
 
 namespace strata::simdriver {
 namespace {
@@ -96,12 +96,10 @@ CUresult CheckOrdinal(CUdevice device) {
 }
 
 CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  const CUresult result = CheckOrdinal(device);
-  if (result != CUDA_SUCCESS) return result;
-  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  PrimaryContext(device)->retained.fetch_add(1, std::memory_order_acq_rel);
-  *context = HandleOf(PrimaryContext(device));
-  return CUDA_SUCCESS;
+  return PutIf(CheckOrdinal(device), context, [&] {
+    PrimaryContext(device)->retained.fetch_add(1, std::memory_order_acq_rel);
+    return HandleOf(PrimaryContext(device));
+  });
 }
 
 CUresult DevicePrimaryCtxRelease(CUdevice device) {
@@ -138,11 +136,7 @@ CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags,
 }
 
 CUresult CtxGetCurrent(CUcontext* context) {
-  const CUresult result = Ready();
-  if (result != CUDA_SUCCESS) return result;
-  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *context = HandleOf(CurrentContext());
-  return CUDA_SUCCESS;
+  return PutIf(Ready(), context, [] { return HandleOf(CurrentContext()); });
 }
 
 CUresult CtxSetCurrent(CUcontext context) {
@@ -174,20 +168,14 @@ CUresult CtxPopCurrent(CUcontext* context) {
 
 CUresult CtxGetDevice(CUdevice* device) {
   Context* context = nullptr;
-  const CUresult result = LiveContext(&context);
-  if (result != CUDA_SUCCESS) return result;
-  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *device = OrdinalOf(*context);
-  return CUDA_SUCCESS;
+  return PutIf(LiveContext(&context), device,
+               [&] { return OrdinalOf(*context); });
 }
 
 CUresult CtxGetFlags(unsigned* flags) {
   Context* context = nullptr;
-  const CUresult result = LiveContext(&context);
-  if (result != CUDA_SUCCESS) return result;
-  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = context->flags.load(std::memory_order_relaxed);
-  return CUDA_SUCCESS;
+  return PutIf(LiveContext(&context), flags,
+               [&] { return context->flags.load(std::memory_order_relaxed); });
 }
 
 CUresult CtxGetId(CUcontext context, unsigned long long* id) {  // NOLINT

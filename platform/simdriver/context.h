@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "strata/platform/sim/device/sim_device.h"
 #include "strata/platform/simdriver/entries.h"
@@ -41,23 +42,54 @@ Context* CurrentContext();
 // ended.
 CUresult CurrentDevice(SimDevice** device);
 
-// Runs `body(SimDevice&)`, which returns a Status, on the current device.
-template <class Body>
-CUresult OnCurrentDevice(Body body) {
+// Runs `body(SimDevice&, arguments...)`, which returns a Status, on the current
+// device. `body` may be a member of SimDevice.
+template <class Body, class... Arguments>
+CUresult OnCurrentDevice(Body body, const Arguments&... arguments) {
   SimDevice* device = nullptr;
   const CUresult result = CurrentDevice(&device);
-  return result == CUDA_SUCCESS ? ToResult(body(*device)) : result;
+  if (result != CUDA_SUCCESS) return result;
+  return ToResult(std::invoke(body, *device, arguments...));
 }
 
-// Runs `body(SimDevice&)` on the device of the current context, or on device 0
-// if there is none: for state that all devices share.
-template <class Body>
-CUresult OnAnyDevice(Body body) {
+// Like OnCurrentDevice, on the device of the current context, or on device 0 if
+// there is none: for state that all devices share.
+template <class Body, class... Arguments>
+CUresult OnAnyDevice(Body body, const Arguments&... arguments) {
   const CUresult result = Ready();
   if (result != CUDA_SUCCESS) return result;
   const Context* const context = CurrentContext();
-  return ToResult(body(FindProcess()->platform.sim_device(
-      context != nullptr ? OrdinalOf(*context) : 0)));
+  SimDevice& device = FindProcess()->platform.sim_device(
+      context != nullptr ? OrdinalOf(*context) : 0);
+  return ToResult(std::invoke(body, device, arguments...));
+}
+
+// Calls `device.make(Made*, arguments...)`, which makes an address or a handle,
+// and writes it to `*out`. kInvalidValue if `out` is null.
+template <class Out, class Made, class... Types, class... Arguments>
+Status PutMade(Out* out, SimDevice& device,
+               Status (SimDevice::*make)(Made*, Types...),
+               const Arguments&... arguments) {
+  if (out == nullptr) return Status::kInvalidValue;
+  Made made{};
+  const Status status = (device.*make)(&made, arguments...);
+  if (status != Status::kSuccess) return status;
+  if constexpr (requires { made.value; }) {
+    *out = static_cast<Out>(made.value);
+  } else {
+    *out = made;
+  }
+  return status;
+}
+
+// Writes `value()` to `*out` if `checked` is CUDA_SUCCESS and `out` is not
+// null.
+template <class Out, class Value>
+CUresult PutIf(CUresult checked, Out* out, Value value) {
+  if (checked != CUDA_SUCCESS) return checked;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = value();
+  return CUDA_SUCCESS;
 }
 
 // The stream that `handle` names, and its device. The null handle and the two
@@ -68,17 +100,30 @@ CUresult OnAnyDevice(Body body) {
 CUresult FindStream(NullStream null, CUstream handle, SimDevice** device,
                     Stream* stream);
 
-// Runs `body(SimDevice&, const Stream&)`, which returns a Status.
-template <class Body>
-CUresult OnStream(NullStream null, CUstream handle, Body body) {
+// Runs `body(SimDevice&, const Stream&, arguments...)`, which returns a Status.
+// `body` may be a member of SimDevice.
+template <class Body, class... Arguments>
+CUresult OnStream(NullStream null, CUstream handle, Body body,
+                  const Arguments&... arguments) {
   SimDevice* device = nullptr;
   Stream stream;
   const CUresult result = FindStream(null, handle, &device, &stream);
-  return result == CUDA_SUCCESS ? ToResult(body(*device, stream)) : result;
+  if (result != CUDA_SUCCESS) return result;
+  return ToResult(std::invoke(body, *device, stream, arguments...));
 }
 
 // CUDA_SUCCESS if `device` is the number of a device.
 CUresult CheckOrdinal(CUdevice device);
+
+// Runs `body(SimDevice&)`, which returns a CUresult, if device `ordinal` exists
+// and `out`, the address for the result, is not null.
+template <class Body>
+CUresult OfDevice(CUdevice ordinal, const void* out, Body body) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return body(FindProcess()->platform.sim_device(ordinal));
+}
 
 }  // namespace strata::simdriver
 

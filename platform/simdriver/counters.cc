@@ -12,7 +12,6 @@
 #include "strata/platform/simdriver/context.h"
 #include "strata/platform/simdriver/host_reads.h"
 #include "strata/platform/simdriver/process.h"
-#include "strata/platform/simdriver/sim_driver_info.h"
 
 namespace strata::simdriver {
 namespace {
@@ -59,19 +58,6 @@ CUresult Unimplemented(const char* name) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// Exported under kSimDriverInfoName.
-int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
-    __attribute__((visibility("default")));
-
-// Exported under kSimDriverReportName.
-int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
-    __attribute__((visibility("default")));
-
-// Exported under kSimDriverStateName.
-int DescribeSimDriverState(char* text,
-                           std::size_t bytes) __asm__("cuStrataSimDriverState")
-    __attribute__((visibility("default")));
-
 int DescribeSimDriverState(char* text, std::size_t bytes) {
   const CUresult result = Ready();
   if (result != CUDA_SUCCESS) return result;
@@ -84,17 +70,14 @@ int DescribeSimDriverState(char* text, std::size_t bytes) {
 // Exported for the stand-in of the runtime, so that its unimplemented calls are
 // counted here, too.
 CUresult CountUnimplemented(const char* name) __asm__(
-    "cuStrataSimUnimplemented") __attribute__((visibility("default")));
+    "cuStrataSimUnimplemented") STRATA_SIM_EXPORT;
+CUresult CountUnimplemented(const char* name) { return Unimplemented(name); }
 
 // Exported for the stand-ins of the math libraries.
-void NoteLibraryKernel() __asm__("cuStrataSimNoteKernel")
-    __attribute__((visibility("default")));
-
+void NoteLibraryKernel() __asm__("cuStrataSimNoteKernel") STRATA_SIM_EXPORT;
 void NoteLibraryKernel() {
   if (Ready() == CUDA_SUCCESS) FindProcess()->platform.NoteUnknownKernel();
 }
-
-CUresult CountUnimplemented(const char* name) { return Unimplemented(name); }
 
 int DescribeSimDriver(SimDriverInfo* info) {
   if (info == nullptr || info->bytes != sizeof(SimDriverInfo)) {

@@ -3,7 +3,12 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "strata/platform/simdriver/entries.h"
+#include "strata/platform/simdriver/sim_driver_info.h"
 
 namespace strata::simdriver {
 
@@ -19,6 +24,14 @@ CUresult Unimplemented(const char* name);
 std::string ReportText();
 // Writes the report to stderr when the process ends.
 void ReportAtExit();
+
+// Exported under kSimDriverInfoName, kSimDriverReportName, kSimDriverStateName.
+int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
+    STRATA_SIM_EXPORT;
+int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
+    STRATA_SIM_EXPORT;
+int DescribeSimDriverState(char* text, std::size_t bytes) __asm__(
+    "cuStrataSimDriverState") STRATA_SIM_EXPORT;
 
 }  // namespace strata::simdriver
 

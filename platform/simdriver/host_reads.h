@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/bytes/read_counter.h"
+#include "strata/platform/sim/bytes/kept_bytes.h"
 
 namespace strata::simdriver {
 

@@ -9,18 +9,18 @@
 #include <utility>
 
 #include "strata/platform/simdriver/counters.h"
-#include "strata/platform/simdriver/entries.h"
 #include "strata/platform/simdriver/process.h"
-#include "strata/platform/simdriver/sim_driver_info.h"
 
 namespace strata::simdriver {
 
-int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
-    STRATA_SIM_EXPORT;
-int WriteReport(char* text, std::uint64_t bytes) __asm__("cuStrataSimReport")
-    STRATA_SIM_EXPORT;
-int DescribeSimDriverState(char* text, std::size_t bytes) __asm__(
-    "cuStrataSimDriverState") STRATA_SIM_EXPORT;
+// The exported functions of the calls that depend on the null stream.
+#define STRATA_SIM_ENTRY(symbol, version, exported, function)
+#define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version, \
+                                suffix, count, function)                   \
+  STRATA_DEFINE_EXPORTS(CUresult, count, function)
+#include "strata/platform/simdriver/driver_entries.def"
+#undef STRATA_SIM_STREAM_ENTRY
+#undef STRATA_SIM_ENTRY
 
 namespace {
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "strata/base/size.h"
+
 namespace strata::sim {
 namespace {
 
@@ -157,8 +159,7 @@ std::uint64_t FrameExports::FreeOffset(std::uint64_t bytes) const {
   std::uint64_t offset = bytes_;
   for (const Place& place : taken) {
     if (place.offset - offset >= bytes) break;
-    offset = (place.offset + place.bytes + kRecordUnitBytes - 1) /
-             kRecordUnitBytes * kRecordUnitBytes;
+    offset = AlignUp(place.offset + place.bytes, kRecordUnitBytes);
   }
   return offset;
 }

@@ -1,24 +1,17 @@
 #include "strata/platform/sim/bytes/host_views.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "strata/base/size.h"
+#include "strata/platform/host/host_system.h"
 
 namespace strata::sim {
 namespace {
 
-std::uint64_t PageBytes() {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-std::uint64_t UpToPage(std::uint64_t bytes) {
-  return (bytes + PageBytes() - 1) / PageBytes() * PageBytes();
-}
-
 // Maps the pages of `part` at `target`. Returns their size in bytes, or 0.
 std::uint64_t MapPart(char* target, const FilePart& part) {
-  const std::uint64_t inside = part.run.offset % PageBytes();
-  const std::uint64_t bytes = UpToPage(inside + part.run.bytes);
+  const std::uint64_t inside = part.run.offset % HostPageBytes();
+  const std::uint64_t bytes = AlignUp(inside + part.run.bytes, HostPageBytes());
   void* mapped =
       mmap(target, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
            part.fd, static_cast<off_t>(part.run.offset - inside));
@@ -34,12 +27,13 @@ HostViews::~HostViews() {
 void* HostViews::Find(DevicePtr ptr, std::uint64_t bytes) const {
   const auto found = views_.find(Range{ptr, bytes});
   if (found == views_.end()) return nullptr;
-  return found->second.base + ptr % PageBytes();
+  return found->second.base + ptr % HostPageBytes();
 }
 
 void* HostViews::Make(DevicePtr ptr, std::uint64_t bytes,
                       const std::vector<FilePart>& parts) {
-  const std::uint64_t mapped_bytes = UpToPage(ptr % PageBytes() + bytes);
+  const std::uint64_t mapped_bytes =
+      AlignUp(ptr % HostPageBytes() + bytes, HostPageBytes());
   void* reserved = mmap(nullptr, mapped_bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
@@ -54,7 +48,7 @@ void* HostViews::Make(DevicePtr ptr, std::uint64_t bytes,
     target += mapped;
   }
   views_.emplace(Range{ptr, bytes}, view);
-  return view.base + ptr % PageBytes();
+  return view.base + ptr % HostPageBytes();
 }
 
 void HostViews::Drop(DevicePtr ptr, std::uint64_t bytes) {

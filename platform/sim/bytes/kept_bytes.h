@@ -1,6 +1,7 @@
 #ifndef STRATA_PLATFORM_SIM_BYTES_KEPT_BYTES_H_
 #define STRATA_PLATFORM_SIM_BYTES_KEPT_BYTES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -9,6 +10,15 @@
 #include "strata/platform/sim/memory/frame_table.h"
 
 namespace strata::sim {
+
+// Number of copies from device or managed memory to the host.
+//
+// Threads: any thread.
+struct ReadCounter {
+  std::atomic<std::uint64_t> all{0};
+  // Copies of bytes that the program itself wrote, as KeptBytes knows.
+  std::atomic<std::uint64_t> written{0};
+};
 
 // The bytes of small writes to device memory that stores no other bytes.
 //

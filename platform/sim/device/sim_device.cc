@@ -87,21 +87,11 @@ Status SimDevice::Run(DeviceCall name, CallRecord operands,
 }
 
 #define STRATA_DEVICE_CALL(method, name, parameters, arguments, operands) \
-  Status SimDevice::method parameters {                                   \
-    return Run(DeviceCall::k##method, OperandsOf operands,                \
-               StreamAmong arguments, [&]([[maybe_unused]] Call* seen) {  \
-                 return Do##method STRATA_EFFECT_ARGUMENTS arguments;     \
-               });                                                        \
-  }
-#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments, \
-                                 operands)                            \
-  Status SimDevice::method parameters {                               \
-    NoteDependencies(dependencies, count);                            \
-    return Run(DeviceCall::k##method, OperandsOf operands,            \
-               StreamAmong arguments, [&](Call* seen) {               \
-                 return Do##method STRATA_EFFECT_ARGUMENTS arguments; \
-               });                                                    \
-  }
+  STRATA_ENTRY_POINT(SimDevice, method, parameters, arguments, operands, )
+#define STRATA_DEVICE_NODES_CALL(method, name, parameters, arguments,    \
+                                 operands)                               \
+  STRATA_ENTRY_POINT(SimDevice, method, parameters, arguments, operands, \
+                     NoteDependencies(dependencies, count))
 #include "strata/platform/calls/device_calls.def"
 #undef STRATA_DEVICE_CALL
 

@@ -15,7 +15,6 @@
 #include "strata/platform/calls/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
-#include "strata/platform/sim/bytes/read_counter.h"
 #include "strata/platform/sim/faults/capacity_steps.h"
 #include "strata/platform/sim/faults/fault_injector.h"
 #include "strata/platform/sim/faults/sim_leaks.h"

@@ -6,15 +6,6 @@
 #include "strata/platform/sim/pools/stream_pool.h"
 
 namespace strata::sim {
-namespace {
-
-bool Known(Access access) {
-  return access == Access::kNone || access == Access::kRead ||
-         access == Access::kReadWrite;
-}
-
-}  // namespace
-
 Status SimDevice::DoDefaultMemPool(Call* seen, MemPool* pool) {
   if (pool == nullptr) return Status::kInvalidValue;
   std::lock_guard lock(mutex_);
@@ -112,7 +103,7 @@ Status SimDevice::CheckPoolAccess(const StreamPool& pool,
   if (device < 0 || device >= platform_->device_count()) {
     return Status::kInvalidDevice;
   }
-  if (!Known(access.access)) return Status::kInvalidValue;
+  if (!IsKnown(access.access)) return Status::kInvalidValue;
   const bool revokes =
       device == pool.device() && access.access != Access::kReadWrite;
   return revokes ? Status::kInvalidDevice : Status::kSuccess;

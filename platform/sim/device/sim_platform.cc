@@ -79,17 +79,9 @@ SimPlatform::SimPlatform(const PlatformOptions& options)
 
 SimPlatform::~SimPlatform() { user_objects_.RunDestructors(&mutex_); }
 
-int SimPlatform::device_count() const {
-  return static_cast<int>(devices_.size());
-}
-
 std::optional<std::uint64_t> SimPlatform::hazard_count() const {
   if (hazard_monitor_ == nullptr) return std::nullopt;
   return hazard_monitor_->hazard_count();
-}
-
-SimDevice& SimPlatform::sim_device(int ordinal) {
-  return *devices_[static_cast<std::size_t>(ordinal)];
 }
 
 std::string SimPlatform::LeakReport() const {

@@ -21,7 +21,6 @@
 #include "strata/platform/sim/memory/physical_memory.h"
 #include "strata/platform/sim/memory/share_table.h"
 #include "strata/platform/sim/memory/virtual_memory.h"
-#include "strata/platform/sim/streams/free_policy.h"
 #include "strata/platform/sim/streams/scheduler.h"
 #include "strata/platform/stream.h"
 
@@ -43,12 +42,16 @@ class SimPlatform final : public Platform {
   ~SimPlatform() override;
 
   const char* name() const override { return "sim"; }
-  int device_count() const override;
+  int device_count() const override {
+    return static_cast<int>(devices_.size());
+  }
   Device& device(int ordinal) override { return sim_device(ordinal); }
   DeviceWork* work(int ordinal) override { return &sim_device(ordinal); }
   std::optional<std::uint64_t> hazard_count() const override;
   // `ordinal` is in [0, device_count()).
-  SimDevice& sim_device(int ordinal);
+  SimDevice& sim_device(int ordinal) {
+    return *devices_[static_cast<std::size_t>(ordinal)];
+  }
 
   // The checker of the calls of all devices; null unless the options enable it.
   check::HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }

@@ -1,9 +1,7 @@
 #include "strata/platform/sim/faults/cost_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iterator>
 
 namespace strata::sim {
 namespace {
@@ -49,6 +47,32 @@ constexpr CallCost kCosts[] = {
     {kPointerAttributes, 100, "estimate"},
     {kEnablePeerAccess, 100'000, "estimate"},
     {kCanAccessPeer, 100, "estimate"},
+    {kDefaultMemPool, 100, "estimate"},
+    {kPoolCreate, 20'000, "estimate"},
+    {kPoolDestroy, 10'000, "estimate"},
+    {kPoolTrimTo, 1'000, "estimate, of a pool that keeps what it has"},
+    {kPoolSetAttribute, 200, "estimate"},
+    {kPoolGetAttribute, 200, "estimate"},
+    {kPoolSetAccess, 28'000, "as set_access"},
+    {kMallocFromPoolAsync, 500,
+     "default of a hit; H200 for growth by 32 MiB, cap as mem_alloc of 1 GiB",
+     3'500, 2 * kMebibyte, 135'000},
+    {kFreeAsync, 1'150, kH200},
+    {kPoolExport, 10'000, "estimate"},
+    {kPoolImport, 10'000, "estimate"},
+    {kGranularity, 100, "estimate"},
+    {kReserveRange, 900, kH200},
+    {kFreeRange, 800, kH200},
+    {kCreateMemory, 14'200, kH200},
+    {kReleaseMemory, 14'000, kH200},
+    {kMapRange, 1'200, kH200},
+    {kUnmapRange, 18'900, "H200; per mapping as the first: PyTorch#96995",
+     18'900, kEach},
+    {kSetAccess, 28'000, "H200; per mapping: default", 2'000, kEach},
+    {kGetAccess, 500, "estimate"},
+    {kExportMemory, 10'000, "estimate"},
+    {kImportMemory, 14'200, "as create_memory"},
+    {kRetainMemory, 500, "estimate"},
     {kStreamBeginCapture, 1'000, "estimate"},
     {kStreamBeginCaptureToGraph, 1'000, "estimate"},
     {kStreamEndCapture, 2'000, "estimate"},
@@ -68,48 +92,8 @@ constexpr CallCost kCosts[] = {
     {kUserObjectCreate, 300, "estimate"},
     {kGraphRetainUserObject, 200, "estimate"},
     {kUserObjectRelease, 200, "estimate"},
-    {kGranularity, 100, "estimate"},
-    {kReserveRange, 900, kH200},
-    {kFreeRange, 800, kH200},
-    {kCreateMemory, 14'200, kH200},
-    {kReleaseMemory, 14'000, kH200},
-    {kMapRange, 1'200, kH200},
-    {kUnmapRange, 18'900, "H200; per mapping as the first: PyTorch#96995",
-     18'900, kEach},
-    {kSetAccess, 28'000, "H200; per mapping: default", 2'000, kEach},
-    {kGetAccess, 500, "estimate"},
-    {kExportMemory, 10'000, "estimate"},
-    {kImportMemory, 14'200, "as create_memory"},
-    {kRetainMemory, 500, "estimate"},
-    {kDefaultMemPool, 100, "estimate"},
-    {kPoolCreate, 20'000, "estimate"},
-    {kPoolDestroy, 10'000, "estimate"},
-    {kPoolTrimTo, 1'000, "estimate, of a pool that keeps what it has"},
-    {kPoolSetAttribute, 200, "estimate"},
-    {kPoolGetAttribute, 200, "estimate"},
-    {kPoolSetAccess, 28'000, "as set_access"},
-    {kMallocFromPoolAsync, 500,
-     "default of a hit; H200 for growth by 32 MiB, cap as mem_alloc of 1 GiB",
-     3'500, 2 * kMebibyte, 135'000},
-    {kFreeAsync, 1'150, kH200},
-    {kPoolExport, 10'000, "estimate"},
-    {kPoolImport, 10'000, "estimate"},
 };
-
-// The row of each entry point, so that a call needs no search.
-constexpr std::uint8_t kNoRow = 0xff;
-static_assert(std::size(kCosts) < kNoRow);
-
-constexpr std::array<std::uint8_t, kDeviceCallCount> MakeRows() {
-  std::array<std::uint8_t, kDeviceCallCount> rows{};
-  for (std::uint8_t& row : rows) row = kNoRow;
-  for (std::size_t i = 0; i < std::size(kCosts); ++i) {
-    rows[static_cast<std::size_t>(kCosts[i].call)] =
-        static_cast<std::uint8_t>(i);
-  }
-  return rows;
-}
-constexpr std::array<std::uint8_t, kDeviceCallCount> kRows = MakeRows();
+static_assert(AreEntryPoints(kCosts));
 
 // A fixed part, and a rate: n bytes per nanosecond are n * 10^9 bytes per
 // second.
@@ -142,9 +126,7 @@ std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes) {
 }
 
 const CallCost* FindCallCost(DeviceCall call) {
-  if (!IsEntryPoint(call)) return nullptr;
-  const std::uint8_t row = kRows[static_cast<std::size_t>(call)];
-  return row == kNoRow ? nullptr : &kCosts[row];
+  return IsEntryPoint(call) ? &kCosts[static_cast<std::size_t>(call)] : nullptr;
 }
 
 std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes) {

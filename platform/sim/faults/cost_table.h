@@ -19,7 +19,7 @@ struct CallCost {
   std::uint64_t cap_ns = 0;      // 0: no cap
 };
 
-// The row of `call`, or null if the call costs nothing.
+// The row of `call`, or null for an event.
 const CallCost* FindCallCost(DeviceCall call);
 
 // The cost of `call` for `bytes` bytes. For MemAlloc and MallocFromPoolAsync,

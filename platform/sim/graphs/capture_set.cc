@@ -1,9 +1,19 @@
 #include "strata/platform/sim/graphs/capture_set.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace strata::sim {
 namespace {
+
+constexpr CaptureRule kRules[] = {
+#define STRATA_CAPTURE_RULE(method, conflict, status, unsafe, source)   \
+  {DeviceCall::k##method, CaptureConflict::k##conflict, Status::status, \
+   CaptureUnsafe::k##unsafe, source},
+#include "strata/platform/sim/graphs/capture_rules.def"
+#undef STRATA_CAPTURE_RULE
+};
+static_assert(AreEntryPoints(kRules));
 
 std::uint64_t NewCaptureId() {
   static std::atomic<std::uint64_t> next{1};
@@ -33,6 +43,10 @@ void AddAll(const std::vector<NodeIndex>& nodes, std::vector<NodeIndex>* to) {
 }
 
 }  // namespace
+
+const CaptureRule& CaptureRuleOf(DeviceCall call) {
+  return kRules[static_cast<std::size_t>(call)];
+}
 
 Status CaptureSet::Check(const CaptureRule& rule, const Subject& subject) {
   const Status conflict = CheckConflict(rule, subject);

@@ -10,14 +10,38 @@
 #include <utility>
 #include <vector>
 
+#include "strata/platform/calls/device_call.h"
 #include "strata/platform/memory_types.h"
-#include "strata/platform/sim/graphs/capture_rules.h"
-#include "strata/platform/sim/graphs/node_set.h"
 #include "strata/platform/sim/graphs/sim_graph.h"
 #include "strata/platform/status.h"
 #include "strata/platform/stream.h"
 
 namespace strata::sim {
+
+// The captures that a call conflicts with (capture_rules.def).
+enum class CaptureConflict : std::uint8_t {
+  kNone,
+  kDevice,
+  kStream,
+  kEvent,
+  kSubmit,
+  kAsk,
+};
+
+// Whether a call is potentially unsafe during a capture.
+enum class CaptureUnsafe : std::uint8_t { kNever, kAlways, kOutside };
+
+// A row of capture_rules.def, which explains the fields.
+struct CaptureRule {
+  DeviceCall call;
+  CaptureConflict conflict;
+  Status status;
+  CaptureUnsafe unsafe;
+  const char* source;
+};
+
+// The row of `call`, an entry point.
+const CaptureRule& CaptureRuleOf(DeviceCall call);
 
 // A capture in progress. The calls on its streams become nodes of a graph.
 struct SimCapture {

@@ -8,7 +8,6 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/graphs/graph_action.h"
 #include "strata/platform/sim/graphs/graph_heap.h"
-#include "strata/platform/sim/graphs/node_set.h"
 #include "strata/platform/sim/graphs/sim_graph.h"
 #include "strata/platform/sim/graphs/user_objects.h"
 

@@ -2,22 +2,16 @@
 
 #include <algorithm>
 
+#include "strata/base/size.h"
 #include "strata/platform/sim/memory/frame_table.h"
+#include "strata/platform/sim/memory/recycled_map.h"
 
 namespace strata::sim {
-namespace {
-
-std::uint64_t WholeSlices(std::uint64_t bytes) {
-  return (bytes + kSliceBytes - 1) / kSliceBytes * kSliceBytes;
-}
-
-}  // namespace
-
 std::optional<DevicePtr> GraphHeap::Allocate(
     std::uint64_t bytes, const SimGraph& graph,
     const std::vector<NodeIndex>& before, NodeIndex node,
     const GraphRights& rights, const Grow& grow) {
-  bytes = WholeSlices(bytes);
+  bytes = AlignUp(bytes, kSliceBytes);
   std::optional<Row> row = FindRow(bytes, graph, before);
   if (!row) {
     const std::optional<Chunk> chunk = grow(bytes);
@@ -114,10 +108,7 @@ std::vector<GraphAllocation> GraphHeap::open() const {
 }
 
 bool GraphHeap::Contains(DevicePtr ptr) const {
-  auto block = layout_.blocks.upper_bound(ptr);
-  if (block == layout_.blocks.begin()) return false;
-  --block;
-  return ptr - block->first < block->second.bytes;
+  return FindCovering(layout_.blocks, ptr, 1) != layout_.blocks.end();
 }
 
 }  // namespace strata::sim

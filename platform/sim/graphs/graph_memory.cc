@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "strata/platform/sim/memory/frame_table.h"
+#include "strata/platform/sim/memory/recycled_map.h"
 
 namespace strata::sim {
 namespace {
-
-std::uint64_t FramesOf(std::uint64_t bytes) {
-  return (bytes + kFrameBytes - 1) / kFrameBytes;
-}
 
 Access RightOf(const GraphRights& rights, int device) {
   const auto found = rights->find(device);
@@ -30,7 +27,7 @@ GraphMemory::GraphMemory(int device, DeviceMemory* memory)
 std::optional<GraphHeap::Chunk> GraphMemory::Grow(
     std::uint64_t bytes, const std::shared_ptr<GraphHeap>& heap,
     const StreamOrder& order) {
-  const std::uint64_t frames = FramesOf(bytes);
+  const std::uint64_t frames = FramesFor(bytes);
   const std::uint64_t chunk_bytes = frames * kFrameBytes;
   if (chunk_bytes > memory_->total_bytes()) return std::nullopt;
   auto ptr = lane_.Take(chunk_bytes, kFrameBytes);
@@ -300,20 +297,13 @@ GraphMemory::Chunks::iterator GraphMemory::Forget(Chunks::iterator chunk) {
 }
 
 GraphMemory::Chunks::const_iterator GraphMemory::ChunkAt(DevicePtr ptr) const {
-  auto chunk = chunks_.upper_bound(ptr);
-  if (chunk == chunks_.begin()) return chunks_.end();
-  --chunk;
-  return ptr - chunk->first < chunk->second.bytes ? chunk : chunks_.end();
+  return FindCovering(chunks_, ptr, 1);
 }
 
 const GraphMemory::Live* GraphMemory::LiveAt(DevicePtr ptr,
                                              std::uint64_t bytes) const {
-  auto live = live_.upper_bound(ptr);
-  if (live == live_.begin()) return nullptr;
-  --live;
-  const std::uint64_t offset = ptr - live->first;
-  const std::uint64_t size = live->second.bytes;
-  return offset < size && bytes <= size - offset ? &live->second : nullptr;
+  const auto live = FindCovering(live_, ptr, bytes);
+  return live != live_.end() ? &live->second : nullptr;
 }
 
 std::optional<Access> GraphMemory::AccessOnSubmission(DevicePtr ptr,
@@ -325,9 +315,8 @@ std::optional<Access> GraphMemory::AccessOnSubmission(DevicePtr ptr,
 }
 
 bool GraphMemory::IsPromised(DevicePtr ptr, std::uint64_t bytes) const {
-  const auto chunk = ChunkAt(ptr);
+  const auto chunk = FindCovering(chunks_, ptr, bytes);
   return chunk != chunks_.end() &&
-         bytes <= chunk->second.bytes - (ptr - chunk->first) &&
          (IsLive(ptr, bytes) || !chunk->second.heap.expired());
 }
 
@@ -336,13 +325,8 @@ std::optional<Access> GraphMemory::AccessOf(DevicePtr ptr, std::uint64_t bytes,
   const auto chunk = ChunkAt(ptr);
   if (chunk == chunks_.end()) return std::nullopt;
   const auto& present = chunk->second.present;
-  auto found = present.upper_bound(ptr);
-  if (found == present.begin()) return std::nullopt;
-  --found;
-  const std::uint64_t offset = ptr - found->first;
-  if (offset >= found->second.bytes || bytes > found->second.bytes - offset) {
-    return std::nullopt;
-  }
+  const auto found = FindCovering(present, ptr, bytes);
+  if (found == present.end()) return std::nullopt;
   return RightOf(found->second.rights, device);
 }
 

@@ -1,7 +1,6 @@
 #include "strata/platform/sim/memory/address_lane.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace strata::sim {
 
@@ -51,7 +50,7 @@ void AddressLane::Give(std::uint64_t begin, std::uint64_t bytes) {
   ReleaseQuarantine(kQuarantinedFrees);
 }
 
-std::optional<std::uint64_t> AddressLane::TakeFrom(FreeMap::iterator gap,
+std::optional<std::uint64_t> AddressLane::TakeFrom(FreeRanges::iterator gap,
                                                    std::uint64_t from,
                                                    std::uint64_t bytes,
                                                    std::uint64_t alignment) {
@@ -68,27 +67,10 @@ std::optional<std::uint64_t> AddressLane::TakeFrom(FreeMap::iterator gap,
   return begin;
 }
 
-void AddressLane::Insert(Range range) {
-  std::uint64_t begin = range.begin;
-  const std::uint64_t end = range.begin + range.bytes;
-  auto next = free_.upper_bound(begin);
-  if (next != free_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first == begin) {
-      begin = previous->second;
-      free_.Erase(previous);
-    }
-  }
-  if (next != free_.end() && next->second == end) {
-    next->second = begin;
-  } else {
-    free_.Add(next, end, begin);
-  }
-}
-
 void AddressLane::ReleaseQuarantine(std::size_t keep) {
   while (quarantine_.size() > keep) {
-    Insert(quarantine_.front());
+    const Range& range = quarantine_.front();
+    AddRange(range.begin, range.begin + range.bytes, &free_);
     quarantine_.pop_front();
   }
 }

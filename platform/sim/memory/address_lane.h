@@ -48,20 +48,15 @@ class AddressLane {
     std::uint64_t begin;
     std::uint64_t bytes;
   };
-  // Free ranges by their end, so that allocating the front of one moves no
-  // node.
-  using FreeMap = RecycledMap<std::uint64_t, std::uint64_t>;  // end -> begin
-
-  std::optional<std::uint64_t> TakeFrom(FreeMap::iterator gap,
+  std::optional<std::uint64_t> TakeFrom(FreeRanges::iterator gap,
                                         std::uint64_t from, std::uint64_t bytes,
                                         std::uint64_t alignment);
-  void Insert(Range range);
   void ReleaseQuarantine(std::size_t keep);
 
   const std::uint64_t begin_;
   const std::uint64_t bytes_;
   std::uint64_t cursor_;  // start of the next search
-  FreeMap free_;
+  FreeRanges free_;
   std::deque<Range> quarantine_;  // oldest first
 };
 

@@ -18,11 +18,6 @@ std::uint64_t AddressBytes(const FrameShare& share) {
   return share.slices * kSliceBytes;
 }
 
-// Not (bytes + kFrameBytes - 1), which can overflow.
-std::uint64_t FramesFor(std::uint64_t bytes) {
-  return bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0);
-}
-
 std::unique_ptr<FrameStore> MakeStore(SimData data, std::uint64_t frames) {
   if (data == SimData::kPhantom || data == SimData::kSmall) return nullptr;
   return std::make_unique<FrameStore>(data, frames * kFrameBytes);
@@ -66,7 +61,7 @@ Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
       live.share.frames > 0 ? AddLarge(live) : slices_.Add(live);
   if (!found) found = AddSpare(live);
   if (!found) {
-    Give(live.share);
+    GiveFrames(live.share);
     return Status::kMemoryAllocation;
   }
   ++live_count_;
@@ -80,7 +75,7 @@ Status DeviceMemory::Free(DevicePtr ptr) {
   const std::optional<LiveAllocation> live = Remove(ptr);
   if (!live) return Status::kInvalidValue;
   DropViews(ptr, live->bytes);
-  Give(live->share);
+  GiveFrames(live->share);
   --live_count_;
   live_bytes_ -= live->bytes;
   return Status::kSuccess;
@@ -97,8 +92,6 @@ Status DeviceMemory::TakeFrames(std::uint64_t bytes, FrameShare* share) {
 void DeviceMemory::DropViews(DevicePtr ptr, std::uint64_t bytes) {
   if (views_ != nullptr) views_->Drop(ptr, bytes);
 }
-
-void DeviceMemory::GiveFrames(const FrameShare& share) { Give(share); }
 
 std::uint64_t DeviceMemory::TakeExternal(std::uint64_t bytes) {
   const std::uint64_t frames =
@@ -134,7 +127,7 @@ std::optional<FrameShare> DeviceMemory::Take(std::uint64_t bytes) {
   return share;
 }
 
-void DeviceMemory::Give(const FrameShare& share) {
+void DeviceMemory::GiveFrames(const FrameShare& share) {
   const std::uint64_t free_before = frames_.free_frames();
   frames_.Give(share);
   // The frames are still valid for Locate: nothing was allocated since.
@@ -175,9 +168,7 @@ void DeviceMemory::NotePeak() {
 
 bool DeviceMemory::Covers(DevicePtr ptr, std::uint64_t bytes) const {
   if (slices_.Contains(ptr)) return slices_.Covers(ptr, bytes);
-  const auto live = FindLarge(ptr);
-  return live != live_.end() &&
-         bytes <= live->second.bytes - (ptr - live->first);
+  return FindCovering(live_, ptr, bytes) != live_.end();
 }
 
 std::optional<PhysicalRun> DeviceMemory::Locate(DevicePtr ptr) const {
@@ -187,7 +178,8 @@ std::optional<PhysicalRun> DeviceMemory::Locate(DevicePtr ptr) const {
   if (slices_.Contains(ptr)) {
     slices = slices_.Find(ptr, &offset);
     if (slices) found = &*slices;
-  } else if (const auto live = FindLarge(ptr); live != live_.end()) {
+  } else if (const auto live = FindCovering(live_, ptr, 1);
+             live != live_.end()) {
     offset = ptr - live->first;
     found = &live->second;
   }
@@ -195,15 +187,6 @@ std::optional<PhysicalRun> DeviceMemory::Locate(DevicePtr ptr) const {
   PhysicalRun run = frames_.Locate(found->share, offset);
   run.bytes = std::min(run.bytes, found->bytes - offset);
   return run;
-}
-
-// The live allocation that contains `ptr`.
-DeviceMemory::LiveMap::const_iterator DeviceMemory::FindLarge(
-    DevicePtr ptr) const {
-  auto live = live_.upper_bound(ptr);
-  if (live == live_.begin()) return live_.end();
-  --live;
-  return ptr - live->first < live->second.bytes ? live : live_.end();
 }
 
 std::optional<DevicePtr> DeviceMemory::AddLarge(LiveAllocation& live) {

@@ -112,8 +112,6 @@ class DeviceMemory {
 
   void NotePeak();
   std::optional<FrameShare> Take(std::uint64_t bytes);
-  void Give(const FrameShare& share);
-  LiveMap::const_iterator FindLarge(DevicePtr ptr) const;
   // These move `live` if they find an address.
   std::optional<DevicePtr> AddLarge(LiveAllocation& live);
   std::optional<DevicePtr> AddSpare(LiveAllocation& live);

@@ -60,8 +60,7 @@ FrameTable::FrameTable(std::uint64_t frames)
 std::optional<FrameShare> FrameTable::Take(std::uint64_t bytes) {
   FrameShare share;
   if (bytes >= kOwnFramesBytes) {
-    // Not (bytes + kFrameBytes - 1), which can overflow.
-    share.frames = bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0);
+    share.frames = FramesFor(bytes);
     if (share.frames > free_frames_) return std::nullopt;
     share.extents = TakeFrames(share.frames);
     return share;
@@ -130,20 +129,7 @@ std::vector<FrameExtent> FrameTable::TakeFrames(std::uint64_t count) {
 
 void FrameTable::GiveFrames(std::uint64_t first, std::uint64_t count) {
   free_frames_ += count;
-  const std::uint64_t end = first + count;
-  auto next = free_.upper_bound(first);
-  if (next != free_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first == first) {
-      first = previous->second;
-      free_.Erase(previous);
-    }
-  }
-  if (next != free_.end() && next->second == end) {
-    next->second = first;
-  } else {
-    free_.Add(next, end, first);
-  }
+  AddRange(first, first + count, &free_);
 }
 
 std::optional<std::uint32_t> FrameTable::LowestWith(

@@ -13,6 +13,11 @@ namespace strata::sim {
 
 // Size of a frame, the unit of physical memory (cuda_semantics.md D5).
 inline constexpr std::uint64_t kFrameBytes = std::uint64_t{2} << 20;
+// Number of frames that `bytes` need. The sum in AlignUp could overflow.
+constexpr std::uint64_t FramesFor(std::uint64_t bytes) {
+  return bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0);
+}
+
 // Requests of at least this size use whole frames.
 inline constexpr std::uint64_t kOwnFramesBytes = std::uint64_t{1} << 20;
 // Smaller requests use slices of shared frames. The size is the alignment that
@@ -107,9 +112,7 @@ class FrameTable {
 
   const std::uint64_t frames_;
   std::uint64_t free_frames_;
-  // Free frames: the end of each extent and its first frame. The end is the
-  // key, so that allocating the front of an extent moves no node.
-  RecycledMap<std::uint64_t, std::uint64_t> free_;
+  FreeRanges free_;  // of frame numbers
   std::vector<SharedFrame> shared_;
   std::vector<std::uint64_t> shared_numbers_;  // of the frames in shared_
   std::set<std::uint32_t> unused_;  // entries of shared_ without a frame

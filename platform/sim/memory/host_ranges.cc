@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "strata/platform/sim/memory/recycled_map.h"
+
 namespace strata::sim {
 
 HostRanges::~HostRanges() {
@@ -73,12 +75,8 @@ Status HostRanges::Unregister(void* ptr) {
 bool HostRanges::Find(std::uintptr_t address, std::size_t bytes,
                       HostRangeKind* kind, int* device) const {
   std::lock_guard lock(mutex_);
-  auto range = ranges_.upper_bound(address);
-  if (range == ranges_.begin()) return false;
-  --range;
-  const std::uintptr_t offset = address - range->first;
-  const std::size_t size = range->second.bytes;
-  if (offset >= size || bytes > size - offset) return false;
+  const auto range = FindCovering(ranges_, address, bytes);
+  if (range == ranges_.end()) return false;
   if (kind != nullptr) *kind = range->second.kind;
   if (device != nullptr) *device = range->second.device;
   return true;

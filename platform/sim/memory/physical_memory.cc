@@ -157,17 +157,9 @@ const PhysicalMemory::Block& PhysicalMemory::Mapped(MemHandle handle) const {
   return blocks_.at(handles_.at(handle.value).block);
 }
 
-void PhysicalMemory::AddMapping(MemHandle handle) {
-  ++handles_.at(handle.value).mappings;
-}
-
 void PhysicalMemory::DropMapping(MemHandle handle) {
   --handles_.at(handle.value).mappings;
   DropHandleIfUnused(handle.value);
-}
-
-void PhysicalMemory::AddReference(MemHandle handle) {
-  ++handles_.at(handle.value).references;
 }
 
 void PhysicalMemory::FreeClosed() {

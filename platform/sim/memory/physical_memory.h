@@ -76,10 +76,12 @@ class PhysicalMemory {
   // The contiguous bytes of the block from `offset` on.
   PhysicalRun Locate(const Block& block, std::uint64_t offset) const;
   // A mapping begins or ends. The end of the last one may free the memory.
-  void AddMapping(MemHandle handle);
+  void AddMapping(MemHandle handle) { ++handles_.at(handle.value).mappings; }
   void DropMapping(MemHandle handle);
   // Adds a reference to a handle that has mappings.
-  void AddReference(MemHandle handle);
+  void AddReference(MemHandle handle) {
+    ++handles_.at(handle.value).references;
+  }
 
   // Frees exported memory after its last descriptor was closed.
   void FreeClosed();

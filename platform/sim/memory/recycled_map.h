@@ -1,6 +1,8 @@
 #ifndef STRATA_PLATFORM_SIM_MEMORY_RECYCLED_MAP_H_
 #define STRATA_PLATFORM_SIM_MEMORY_RECYCLED_MAP_H_
 
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -51,6 +53,40 @@ class RecycledMap : private std::map<Key, Value> {
  private:
   std::vector<Node> spare_;
 };
+
+// Free ranges by their end, so that allocating the front of one moves no node:
+// end -> begin.
+using FreeRanges = RecycledMap<std::uint64_t, std::uint64_t>;
+
+// Adds the range [begin, end) and joins it with its neighbours.
+inline void AddRange(std::uint64_t begin, std::uint64_t end,
+                     FreeRanges* ranges) {
+  auto next = ranges->upper_bound(begin);
+  if (next != ranges->begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first == begin) {
+      begin = previous->second;
+      ranges->Erase(previous);
+    }
+  }
+  if (next != ranges->end() && next->second == end) {
+    next->second = begin;
+  } else {
+    ranges->Add(next, end, begin);
+  }
+}
+
+// The entry of `map` that covers all of [ptr, ptr + bytes), or the end of
+// `map`. Its keys are the starts of ranges, and its values have `bytes`.
+template <class Map>
+auto FindCovering(const Map& map, std::uint64_t ptr, std::uint64_t bytes) {
+  const auto next = map.upper_bound(ptr);
+  if (next == map.begin()) return map.end();
+  const auto found = std::prev(next);
+  const std::uint64_t offset = ptr - found->first;
+  const std::uint64_t size = found->second.bytes;
+  return offset < size && bytes <= size - offset ? found : map.end();
+}
 
 }  // namespace strata::sim
 

@@ -46,11 +46,9 @@ std::optional<LiveAllocation> SliceSpace::Remove(DevicePtr ptr) {
 }
 
 bool SliceSpace::Covers(DevicePtr ptr, std::uint64_t bytes) const {
-  const Slice* found = SliceAt(ptr);
-  if (found == nullptr) return false;
-  const std::uint64_t offset =
-      (ptr - begin_) % kFrameBytes - found->offset * kSliceBytes;
-  return offset < found->bytes && bytes <= found->bytes - offset;
+  std::uint64_t offset = 0;
+  const std::optional<LiveAllocation> found = Find(ptr, &offset);
+  return found && bytes <= found->bytes - offset;
 }
 
 std::optional<LiveAllocation> SliceSpace::Find(DevicePtr ptr,

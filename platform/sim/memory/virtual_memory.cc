@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
+#include "strata/base/size.h"
 #include "strata/platform/sim/memory/device_memory.h"
+#include "strata/platform/sim/memory/recycled_map.h"
 
 namespace strata::sim {
-namespace {
-
-bool IsPowerOfTwo(std::uint64_t value) {
-  return value != 0 && (value & (value - 1)) == 0;
-}
-
-bool IsAccess(Access access) {
-  return access == Access::kNone || access == Access::kRead ||
-         access == Access::kReadWrite;
-}
-
-}  // namespace
-
 VirtualMemory::VirtualMemory(PhysicalMemory* physical, HostViews* views)
     : physical_(physical), views_(views) {}
 
@@ -162,21 +151,13 @@ void VirtualMemory::AddLeaks(int device, SimLeaks* leaks) const {
 }
 
 bool VirtualMemory::InOneReservation(DevicePtr ptr, std::uint64_t bytes) const {
-  auto found = reservations_.upper_bound(ptr);
-  if (found == reservations_.begin()) return false;
-  --found;
-  const std::uint64_t offset = ptr - found->first;
-  const std::uint64_t size = found->second.bytes;
-  return offset < size && bytes <= size - offset;
+  return FindCovering(reservations_, ptr, bytes) != reservations_.end();
 }
 
 // The mapping that contains `ptr`.
 VirtualMemory::Mappings::const_iterator VirtualMemory::MappingAt(
     DevicePtr ptr) const {
-  auto found = mappings_.upper_bound(ptr);
-  if (found == mappings_.begin()) return mappings_.end();
-  --found;
-  return ptr - found->first < found->second.bytes ? found : mappings_.end();
+  return FindCovering(mappings_, ptr, 1);
 }
 
 // The range lies in a reservation, so its end does not overflow.
@@ -218,7 +199,7 @@ bool VirtualMemory::ValidDescriptors(const AccessDescriptor* access,
                                      std::size_t count) const {
   return access != nullptr && count > 0 &&
          std::all_of(access, access + count, [this](const auto& descriptor) {
-           return IsDevice(descriptor.location) && IsAccess(descriptor.access);
+           return IsDevice(descriptor.location) && IsKnown(descriptor.access);
          });
 }
 

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "strata/base/size.h"
 #include "strata/platform/sim/memory/device_windows.h"
 
 namespace strata::sim {
 namespace {
 
 constexpr HandleSpace kPoolHandles(0xB0);
-
-std::uint64_t RoundToFrames(std::uint64_t bytes) {
-  return (bytes + kFrameBytes - 1) / kFrameBytes * kFrameBytes;
-}
 
 }  // namespace
 
@@ -88,7 +85,7 @@ void PoolTable::OnSynchronize(const StreamOrder& order, WaitedFor waited) {
 
 bool PoolTable::MakeRoom(std::uint64_t bytes, const StreamOrder& order) {
   if (bytes > space_.total_bytes()) return false;
-  const std::uint64_t needed = RoundToFrames(bytes);
+  const std::uint64_t needed = AlignUp(bytes, kFrameBytes);
   const std::uint64_t free_bytes = space_.free_bytes();
   if (free_bytes >= needed || free_bytes + IdleBytes(order) < needed) {
     return false;
@@ -102,7 +99,7 @@ bool PoolTable::MakeRoom(std::uint64_t bytes, const StreamOrder& order) {
 bool PoolTable::MakeRoomIn(StreamPool* pool, std::uint64_t bytes,
                            const StreamOrder& order) {
   if (bytes > space_.total_bytes()) return false;
-  const std::uint64_t needed = RoundToFrames(bytes);
+  const std::uint64_t needed = AlignUp(bytes, kFrameBytes);
   const bool over_limit = pool->room_bytes() < needed;
   if (over_limit &&
       needed - pool->room_bytes() > pool->blocks().IdleBytes(order)) {

@@ -4,14 +4,12 @@
 #include <limits>
 #include <vector>
 
+#include "strata/base/size.h"
+
 namespace strata::sim {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t RoundUp(std::uint64_t bytes, std::uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 
@@ -24,7 +22,7 @@ std::uint64_t StreamPool::room_bytes() const {
   // overflow.
   const std::uint64_t most =
       std::min(options_.max_bytes, kMaxDeviceMemoryBytes);
-  return RoundUp(most, kFrameBytes) - blocks_.reserved_bytes();
+  return AlignUp(most, kFrameBytes) - blocks_.reserved_bytes();
 }
 
 ReuseRule StreamPool::Rule(const Stream& stream,
@@ -38,7 +36,7 @@ ReuseRule StreamPool::Rule(const Stream& stream,
 Status StreamPool::Allocate(std::uint64_t bytes, const Stream& stream,
                             const StreamOrder& order, DevicePtr* ptr) {
   if (bytes > space_->total_bytes()) return Status::kMemoryAllocation;
-  const std::uint64_t rounded = RoundUp(bytes, kPoolBlockBytes);
+  const std::uint64_t rounded = AlignUp(bytes, kPoolBlockBytes);
   const ReuseRule rule = Rule(stream, order);
   std::optional<DevicePtr> found = blocks_.Find(rounded, rule);
   if (!found && Grow(rounded)) found = blocks_.Find(rounded, rule);
@@ -54,7 +52,7 @@ Status StreamPool::AllocateWithWaits(std::uint64_t bytes, const Stream& stream,
   if (!internal_dependencies_ || bytes > space_->total_bytes()) {
     return Status::kMemoryAllocation;
   }
-  const std::uint64_t rounded = RoundUp(bytes, kPoolBlockBytes);
+  const std::uint64_t rounded = AlignUp(bytes, kPoolBlockBytes);
   ReuseRule rule = Rule(stream, *order);
   rule.with_waits = true;
   const std::optional<DevicePtr> found = blocks_.Find(rounded, rule);
@@ -70,7 +68,7 @@ Status StreamPool::AllocateWithWaits(std::uint64_t bytes, const Stream& stream,
 }
 
 bool StreamPool::Grow(std::uint64_t bytes) {
-  const std::uint64_t least = RoundUp(bytes, kFrameBytes);
+  const std::uint64_t least = AlignUp(bytes, kFrameBytes);
   const std::uint64_t room = room_bytes();
   if (least > room) return false;
   return AddChunk(std::min(std::max(least, kPoolGrowthBytes), room)) ||

@@ -6,14 +6,19 @@
 #include <memory>
 #include <unordered_map>
 
+#include "strata/platform/sim/memory/device_windows.h"
 #include "strata/platform/sim/streams/stream_set.h"
 #include "strata/platform/stream.h"
 
 namespace strata::sim {
 
+inline constexpr HandleSpace kEventHandles(0xE7);
+
 // The device that created an event, read from the handle; -1 if no device can
 // have created it.
-int DeviceOfEvent(Event event);
+inline int DeviceOfEvent(Event event) {
+  return kEventHandles.DeviceOf(event.value);
+}
 
 // The last record of an event: the work before it, and when that was complete.
 struct EventState : StreamSnapshot {
@@ -40,7 +45,11 @@ class EventTable {
  public:
   explicit EventTable(int device) : device_(device) {}
 
-  Event Create(bool keeps_time = true);
+  Event Create(bool keeps_time = true) {
+    const Event event{kEventHandles.At(device_, ++made_)};
+    live_.try_emplace(event.value).first->second.keeps_time = keeps_time;
+    return event;
+  }
   // Returns false if there is no such event.
   bool Destroy(Event event) { return live_.erase(event.value) == 1; }
   // The state of the last record of the event, valid until Destroy. Null if

@@ -17,7 +17,10 @@ class HostFunctionScope {
   static bool Active() { return Depth() > 0; }
 
  private:
-  static int& Depth();
+  static int& Depth() {
+    thread_local int depth = 0;
+    return depth;
+  }
 };
 
 }  // namespace strata::sim

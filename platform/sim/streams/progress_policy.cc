@@ -20,6 +20,9 @@ constexpr KindName kKindNames[] = {
     {ProgressKind::kManual, "manual"},
 };
 
+// Separates the sequence of FreePolicy from others with the same seed.
+constexpr std::uint64_t kFreeSeedOffset = 0xF4EE;
+
 class InlineProgress final : public ProgressPolicy {
  public:
   using ProgressPolicy::ProgressPolicy;
@@ -160,6 +163,22 @@ std::unique_ptr<ProgressPolicy> MakeProgress(ProgressKind kind,
       break;
   }
   return std::make_unique<ProgressPolicy>(streams, runner);
+}
+
+FreePolicy::FreePolicy(const std::string& text, std::uint64_t seed)
+    : kind_(Parse(text)), random_state_(seed + kFreeSeedOffset) {}
+
+FreePolicy::Kind FreePolicy::Parse(const std::string& text) {
+  if (text == "sync") return Kind::kSync;
+  if (text == "nosync") return Kind::kNoSync;
+  if (text == "seeded") return Kind::kSeeded;
+  throw std::invalid_argument("strata_sim_free: '" + text +
+                              "' is no policy (known: sync, nosync, seeded)");
+}
+
+bool FreePolicy::Waits() {
+  if (kind_ == Kind::kSeeded) return (NextRandom(&random_state_) & 1) == 0;
+  return kind_ == Kind::kSync;
 }
 
 }  // namespace strata::sim

@@ -27,10 +27,8 @@ void Scheduler::AddStream(const Stream& stream, StreamKind kind) {
 void Scheduler::SubmitUnlocked(const Stream& stream, std::uint64_t cost_ns,
                                std::function<void(SimLock*)> run,
                                SimLock* lock) {
-  SimStream& found = streams_.At(stream);
-  streams_.Begin(&found);
-  streams_.Push(&found, cost_ns, std::move(run));
-  progress_->AfterSubmit(lock);
+  Queue(stream, cost_ns, std::move(run));
+  RunQueued(lock);
 }
 
 void Scheduler::Queue(const Stream& stream, std::uint64_t cost_ns,
@@ -65,22 +63,6 @@ std::shared_ptr<std::uint64_t> Scheduler::Watch(const StreamPoint& point) {
   auto done_ns = std::make_shared<std::uint64_t>(0);
   streams_.Find(point)->watches.emplace_back(point.count, done_ns);
   return done_ns;
-}
-
-StreamPoint Scheduler::Last(const Stream& stream) const {
-  return streams_.Last(&streams_.At(stream));
-}
-
-bool Scheduler::IsBefore(const StreamPoint& point, const Stream& stream) const {
-  return streams_.IsBefore(point, streams_.At(stream));
-}
-
-bool Scheduler::IsDone(const StreamPoint& point) const {
-  return streams_.IsDone(point);
-}
-
-void Scheduler::Wait(const Stream& stream, const StreamPoint& point) {
-  streams_.PushWait(&streams_.At(stream), point, nullptr);
 }
 
 void Scheduler::Await(StreamPoint point, SimLock* lock) {

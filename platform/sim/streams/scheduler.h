@@ -82,10 +82,18 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   // Work submitted to `stream` from now on starts after `snapshot`.
   void WaitFor(const Stream& stream, const StreamSnapshot& snapshot);
 
-  StreamPoint Last(const Stream& stream) const override;
-  bool IsBefore(const StreamPoint& point, const Stream& stream) const override;
-  bool IsDone(const StreamPoint& point) const override;
-  void Wait(const Stream& stream, const StreamPoint& point) override;
+  StreamPoint Last(const Stream& stream) const override {
+    return streams_.Last(&streams_.At(stream));
+  }
+  bool IsBefore(const StreamPoint& point, const Stream& stream) const override {
+    return streams_.IsBefore(point, streams_.At(stream));
+  }
+  bool IsDone(const StreamPoint& point) const override {
+    return streams_.IsDone(point);
+  }
+  void Wait(const Stream& stream, const StreamPoint& point) override {
+    streams_.PushWait(&streams_.At(stream), point, nullptr);
+  }
 
   // Return when all work that was submitted before the call is complete. A
   // legacy stream includes the blocking streams of its device.

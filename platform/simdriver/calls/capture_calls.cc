@@ -67,9 +67,8 @@ CUresult StreamBeginGlobalCapture(NullStream null, CUstream handle) {
 
 CUresult StreamBeginCapture(NullStream null, CUstream handle,
                             CUstreamCaptureMode mode) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    return device.StreamBeginCapture(stream, static_cast<CaptureMode>(mode));
-  });
+  return OnStream(null, handle, &SimDevice::StreamBeginCapture,
+                  static_cast<CaptureMode>(mode));
 }
 
 CUresult StreamBeginCaptureToGraph(NullStream null, CUstream handle,

@@ -34,18 +34,8 @@ CUresult PutText(const std::string& text, char* out, int length) {
   return CUDA_SUCCESS;
 }
 
-// Runs `body()` if `out`, the address for the result, is not null and `device`
-// exists.
-template <class Body>
-CUresult OfDevice(CUdevice device, const void* out, Body body) {
-  const CUresult result = CheckOrdinal(device);
-  if (result != CUDA_SUCCESS) return result;
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return body();
-}
-
-}  // namespace
-
+// The value of `attribute` of device `ordinal`: 0 if the device lacks the
+// feature.
 int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
                     const DriverOptions& options) {
   const std::pair<CUdevice_attribute, int> rows[] = {
@@ -59,44 +49,24 @@ int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
   return found != std::end(rows) ? found->second : 0;
 }
 
-int FunctionAttribute(CUfunction_attribute attribute,
-                      const DriverOptions& options) {
-  switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      return kMaxThreadsPerBlock;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return 32;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      return 10 * options.compute_major + options.compute_minor;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      return 48 << 10;
-    default:
-      return 0;
-  }
-}
+}  // namespace
 
 CUresult DeviceGetCount(int* count) {
-  const CUresult result = Ready();
-  if (result != CUDA_SUCCESS) return result;
-  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *count = FindProcess()->platform.device_count();
-  return CUDA_SUCCESS;
+  return PutIf(Ready(), count,
+               [] { return FindProcess()->platform.device_count(); });
 }
 
 CUresult DeviceGet(CUdevice* device, int ordinal) {
-  return OfDevice(ordinal, device, [&] {
-    *device = ordinal;
-    return CUDA_SUCCESS;
-  });
+  return PutIf(CheckOrdinal(ordinal), device, [&] { return ordinal; });
 }
 
 CUresult DeviceGetName(char* name, int length, CUdevice device) {
-  return OfDevice(device, name, [&] { return PutText(kName, name, length); });
+  return OfDevice(device, name,
+                  [&](SimDevice&) { return PutText(kName, name, length); });
 }
 
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  return OfDevice(device, uuid, [&] {
+  return OfDevice(device, uuid, [&](SimDevice&) {
     const int number =
         FindProcess()->options.visible[static_cast<std::size_t>(device)];
     const std::array<char, 16> bytes = DeviceUuid(number);
@@ -110,8 +80,9 @@ CUresult DeviceGetUuid2(CUuuid* uuid, CUdevice device) {
 }
 
 CUresult DeviceGetPciBusId(char* text, int length, CUdevice device) {
-  return OfDevice(device, text,
-                  [&] { return PutText(PciBusId(device), text, length); });
+  return OfDevice(device, text, [&](SimDevice&) {
+    return PutText(PciBusId(device), text, length);
+  });
 }
 
 CUresult DeviceGetByPciBusId(CUdevice* device, const char* text) {
@@ -127,28 +98,24 @@ CUresult DeviceGetByPciBusId(CUdevice* device, const char* text) {
 }
 
 CUresult DeviceTotalMem(std::size_t* bytes, CUdevice device) {
-  return OfDevice(device, bytes, [&] {
-    *bytes = FindProcess()->options.platform.sim_memory_bytes;
-    return CUDA_SUCCESS;
-  });
+  return PutIf(CheckOrdinal(device), bytes,
+               [] { return FindProcess()->options.platform.sim_memory_bytes; });
 }
 
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute,
-                            CUdevice device) {
-  return OfDevice(device, value, [&] {
+                            CUdevice ordinal) {
+  return OfDevice(ordinal, value, [&](SimDevice& device) {
     if (attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const Process& process = *FindProcess();
-    *value = DeviceAttribute(attribute, device,
-                             FindProcess()->platform.device(device).caps(),
-                             process.options);
+    *value = DeviceAttribute(attribute, ordinal, device.caps(),
+                             FindProcess()->options);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult DeviceComputeCapability(int* major, int* minor, CUdevice device) {
-  return OfDevice(device, major, [&] {
+  return OfDevice(device, major, [&](SimDevice&) {
     if (minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *major = FindProcess()->options.compute_major;
     *minor = FindProcess()->options.compute_minor;

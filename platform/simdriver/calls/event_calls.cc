@@ -6,12 +6,14 @@
 namespace strata::simdriver {
 namespace {
 
-// Runs `body(SimDevice&)` on the device that made `event`.
+// Runs `body(SimDevice&, Event)` on the device that made `event`.
 template <class Body>
-CUresult OnEvent(CUevent event, Body body) {
+CUresult OnEvent(CUevent handle, Body body) {
   return OnCurrentDevice([&](SimDevice&) {
-    SimDevice* const owner = FindProcess()->platform.OwnerOf(Event{event});
-    return owner != nullptr ? body(*owner) : Status::kInvalidResourceHandle;
+    const Event event{handle};
+    SimDevice* const owner = FindProcess()->platform.OwnerOf(event);
+    return owner != nullptr ? std::invoke(body, *owner, event)
+                            : Status::kInvalidResourceHandle;
   });
 }
 
@@ -19,27 +21,21 @@ CUresult OnEvent(CUevent event, Body body) {
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
   return OnCurrentDevice([&](SimDevice& device) {
-    if (event == nullptr) return Status::kInvalidValue;
-    Event made;
-    const Status status = device.EventCreate(&made, flags);
-    if (status == Status::kSuccess) *event = static_cast<CUevent>(made.value);
-    return status;
+    return PutMade(event, device, &SimDevice::EventCreate, flags);
   });
 }
 
 CUresult EventDestroy(CUevent event) {
-  return OnEvent(
-      event, [&](SimDevice& device) { return device.EventDestroy({event}); });
+  return OnEvent(event, &SimDevice::EventDestroy);
 }
 
 CUresult EventQuery(CUevent event) {
-  return OnEvent(event,
-                 [&](SimDevice& device) { return device.EventQuery({event}); });
+  return OnEvent(event, &SimDevice::EventQuery);
 }
 
 CUresult EventSynchronize(CUevent event) {
-  return OnEvent(event, [&](SimDevice& device) {
-    const Status status = device.EventSynchronize({event});
+  return OnEvent(event, [](SimDevice& device, Event waited) {
+    const Status status = device.EventSynchronize(waited);
     Reads().AfterWait();
     return status;
   });

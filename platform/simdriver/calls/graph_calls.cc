@@ -40,17 +40,13 @@ CUresult Nodes(CUgraph graph, bool roots_only, CUgraphNode* nodes,
 
 CUresult GraphCreate(CUgraph* graph, unsigned flags) {
   return OnAnyDevice([&](SimDevice& device) {
-    if (graph == nullptr || flags != 0) return Status::kInvalidValue;
-    Graph made;
-    const Status status = device.GraphCreate(&made);
-    if (status == Status::kSuccess) *graph = static_cast<CUgraph>(made.value);
-    return status;
+    if (flags != 0) return Status::kInvalidValue;
+    return PutMade(graph, device, &SimDevice::GraphCreate);
   });
 }
 
 CUresult GraphDestroy(CUgraph graph) {
-  return OnAnyDevice(
-      [&](SimDevice& device) { return device.GraphDestroy({graph}); });
+  return OnAnyDevice(&SimDevice::GraphDestroy, Graph{graph});
 }
 
 CUresult GraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -99,14 +95,9 @@ CUresult GraphInstantiateLogged2(CUgraphExec* exec, CUgraph graph,
 CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
                                    unsigned long long flags) {  // NOLINT
   return OnCurrentDevice([&](SimDevice& device) {
-    if (exec == nullptr || flags > ~0u) return Status::kInvalidValue;
-    GraphExec made;
-    const Status status =
-        device.GraphInstantiate(&made, {graph}, static_cast<unsigned>(flags));
-    if (status == Status::kSuccess) {
-      *exec = static_cast<CUgraphExec>(made.value);
-    }
-    return status;
+    if (flags > ~0u) return Status::kInvalidValue;
+    return PutMade(exec, device, &SimDevice::GraphInstantiate, Graph{graph},
+                   static_cast<unsigned>(flags));
   });
 }
 
@@ -125,8 +116,7 @@ CUresult GraphInstantiateWithParams(NullStream, CUgraphExec* exec,
 }
 
 CUresult GraphExecDestroy(CUgraphExec exec) {
-  return OnAnyDevice(
-      [&](SimDevice& device) { return device.GraphExecDestroy({exec}); });
+  return OnAnyDevice(&SimDevice::GraphExecDestroy, GraphExec{exec});
 }
 
 CUresult GraphExecUpdate(CUgraphExec exec, CUgraph graph,
@@ -163,15 +153,13 @@ CUresult DeviceGraphMemTrim(CUdevice ordinal) {
 CUresult DeviceGetGraphMemAttribute(CUdevice ordinal,
                                     CUgraphMem_attribute attribute,
                                     void* value) {
-  const CUresult result = CheckOrdinal(ordinal);
-  if (result != CUDA_SUCCESS) return result;
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::uint64_t bytes = 0;
-  const Status status =
-      FindProcess()->platform.device(ordinal).GraphMemAttribute(
-          static_cast<GraphMemAttributeKind>(attribute), &bytes);
-  if (status == Status::kSuccess) *static_cast<cuuint64_t*>(value) = bytes;
-  return ToResult(status);
+  return OfDevice(ordinal, value, [&](Device& device) {
+    std::uint64_t bytes = 0;
+    const Status status = device.GraphMemAttribute(
+        static_cast<GraphMemAttributeKind>(attribute), &bytes);
+    if (status == Status::kSuccess) *static_cast<cuuint64_t*>(value) = bytes;
+    return ToResult(status);
+  });
 }
 
 // The simulated device counts one reference per call.
@@ -183,12 +171,8 @@ CUresult UserObjectCreate(CUuserObject* object, void* pointer, CUhostFn destroy,
       return Status::kInvalidValue;
     }
     if (count != 1) return Status::kNotSupported;
-    UserObject made;
-    const Status status = device.UserObjectCreate(&made, pointer, destroy);
-    if (status == Status::kSuccess) {
-      *object = static_cast<CUuserObject>(made.value);
-    }
-    return status;
+    return PutMade(object, device, &SimDevice::UserObjectCreate, pointer,
+                   destroy);
   });
 }
 

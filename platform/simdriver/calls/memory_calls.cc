@@ -41,18 +41,13 @@ bool IsOrdinal(int device) {
 }  // namespace
 
 CUresult MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  return OnCurrentDevice([&](SimDevice& device) {
-    return device.MemGetInfo(free_bytes, total_bytes);
-  });
+  return OnCurrentDevice(&SimDevice::MemGetInfo, free_bytes, total_bytes);
 }
 
 CUresult MemAlloc(CUdeviceptr* ptr, std::size_t bytes) {
   return OnCurrentDevice([&](SimDevice& device) {
-    if (ptr == nullptr || bytes == 0) return Status::kInvalidValue;
-    DevicePtr made = 0;
-    const Status status = device.MemAlloc(&made, bytes);
-    if (status == Status::kSuccess) *ptr = made;
-    return status;
+    if (bytes == 0) return Status::kInvalidValue;
+    return PutMade(ptr, device, &SimDevice::MemAlloc, bytes);
   });
 }
 
@@ -80,11 +75,7 @@ CUresult MemFree(CUdeviceptr ptr) {
 
 CUresult MemAllocManaged(CUdeviceptr* ptr, std::size_t bytes, unsigned flags) {
   return OnCurrentDevice([&](SimDevice& device) {
-    if (ptr == nullptr) return Status::kInvalidValue;
-    DevicePtr made = 0;
-    const Status status = device.MallocManaged(&made, bytes, flags);
-    if (status == Status::kSuccess) *ptr = made;
-    return status;
+    return PutMade(ptr, device, &SimDevice::MallocManaged, bytes, flags);
   });
 }
 
@@ -107,14 +98,11 @@ CUresult MemFreeHost(void* ptr) {
 }
 
 CUresult MemHostRegister(void* ptr, std::size_t bytes, unsigned flags) {
-  return OnCurrentDevice([&](SimDevice& device) {
-    return device.HostRegister(ptr, bytes, flags);
-  });
+  return OnCurrentDevice(&SimDevice::HostRegister, ptr, bytes, flags);
 }
 
 CUresult MemHostUnregister(void* ptr) {
-  return OnCurrentDevice(
-      [&](SimDevice& device) { return device.HostUnregister(ptr); });
+  return OnCurrentDevice(&SimDevice::HostUnregister, ptr);
 }
 
 CUresult MemHostGetDevicePointer(CUdeviceptr* result, void* ptr,

@@ -106,6 +106,24 @@ CUresult OnFunction(CUfunction handle, Body body) {
   return function != nullptr ? body(*function) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// The value of `attribute` of any kernel.
+int FunctionAttribute(CUfunction_attribute attribute,
+                      const DriverOptions& options) {
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return kMaxThreadsPerBlock;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return 32;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return 10 * options.compute_major + options.compute_minor;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return 48 << 10;
+    default:
+      return 0;
+  }
+}
+
 struct LaunchShape {
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
@@ -217,26 +235,18 @@ CUresult ModuleGetFunction(CUfunction* function, CUmodule module,
 }
 
 CUresult ModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  const CUresult result = Ready();
-  if (result != CUDA_SUCCESS) return result;
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *mode = CU_MODULE_LAZY_LOADING;
-  return CUDA_SUCCESS;
+  return PutIf(Ready(), mode, [] { return CU_MODULE_LAZY_LOADING; });
 }
 
 CUresult FuncGetName(const char** name, CUfunction handle) {
   return OnFunction(handle, [&](const Function& function) {
-    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *name = function.name.c_str();
-    return CUDA_SUCCESS;
+    return PutIf(CUDA_SUCCESS, name, [&] { return function.name.c_str(); });
   });
 }
 
 CUresult FuncGetModule(CUmodule* module, CUfunction handle) {
   return OnFunction(handle, [&](const Function& function) {
-    if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *module = function.module;
-    return CUDA_SUCCESS;
+    return PutIf(CUDA_SUCCESS, module, [&] { return function.module; });
   });
 }
 

@@ -17,11 +17,9 @@ bool IsPolicy(CUmemPool_attribute attribute) {
 
 Status Allocate(SimDevice& device, CUdeviceptr* ptr, std::size_t bytes,
                 MemPool pool, const Stream& stream) {
-  if (ptr == nullptr || !pool) return Status::kInvalidValue;
-  DevicePtr made = 0;
-  const Status status = device.MallocFromPoolAsync(&made, bytes, pool, stream);
-  if (status == Status::kSuccess) *ptr = made;
-  return status;
+  if (!pool) return Status::kInvalidValue;
+  return PutMade(ptr, device, &SimDevice::MallocFromPoolAsync, bytes, pool,
+                 stream);
 }
 
 std::atomic<CUmemoryPool>& CurrentPool(int ordinal) {
@@ -48,25 +46,17 @@ Status FindCurrentPool(SimDevice& device, MemPool* pool) {
 }  // namespace
 
 CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice ordinal) {
-  const CUresult result = CheckOrdinal(ordinal);
-  if (result != CUDA_SUCCESS) return result;
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  MemPool found;
-  const Status status =
-      FindProcess()->platform.device(ordinal).DefaultMemPool(&found);
-  if (status == Status::kSuccess) {
-    *pool = static_cast<CUmemoryPool>(found.value);
-  }
-  return ToResult(status);
+  return OfDevice(ordinal, pool, [&](SimDevice& device) {
+    return ToResult(PutMade(pool, device, &SimDevice::DefaultMemPool));
+  });
 }
 
 CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice ordinal) {
-  const CUresult result = CheckOrdinal(ordinal);
-  if (result != CUDA_SUCCESS) return result;
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *pool = CurrentPool(ordinal).load();
-  return *pool != nullptr ? CUDA_SUCCESS
-                          : DeviceGetDefaultMemPool(pool, ordinal);
+  return OfDevice(ordinal, pool, [&](SimDevice&) {
+    *pool = CurrentPool(ordinal).load();
+    return *pool != nullptr ? CUDA_SUCCESS
+                            : DeviceGetDefaultMemPool(pool, ordinal);
+  });
 }
 
 CUresult DeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
@@ -88,15 +78,11 @@ CUresult DeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
 CUresult MemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
   return OnCurrentDevice([&](SimDevice& device) {
     MemProperties properties;
-    if (pool == nullptr || props == nullptr || !ToStrata(*props, &properties)) {
+    if (props == nullptr || !ToStrata(*props, &properties)) {
       return Status::kInvalidValue;
     }
-    MemPool made;
-    const Status status = device.PoolCreate(&made, properties, props->maxSize);
-    if (status == Status::kSuccess) {
-      *pool = static_cast<CUmemoryPool>(made.value);
-    }
-    return status;
+    return PutMade(pool, device, &SimDevice::PoolCreate, properties,
+                   props->maxSize);
   });
 }
 
@@ -109,8 +95,7 @@ CUresult MemPoolDestroy(CUmemoryPool pool) {
 }
 
 CUresult MemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes) {
-  return OnCurrentDevice(
-      [&](SimDevice& device) { return device.PoolTrimTo({pool}, keep_bytes); });
+  return OnCurrentDevice(&SimDevice::PoolTrimTo, MemPool{pool}, keep_bytes);
 }
 
 CUresult MemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
@@ -199,13 +184,8 @@ CUresult MemPoolImport(CUmemoryPool* pool, void* handle,
         (share == ShareType::kFabric && handle == nullptr)) {
       return Status::kInvalidValue;
     }
-    MemPool made;
-    const Status status =
-        device.PoolImport(&made, share, ToShareable(share, handle));
-    if (status == Status::kSuccess) {
-      *pool = static_cast<CUmemoryPool>(made.value);
-    }
-    return status;
+    return PutMade(pool, device, &SimDevice::PoolImport, share,
+                   ToShareable(share, handle));
   });
 }
 

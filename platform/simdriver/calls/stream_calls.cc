@@ -1,13 +1,61 @@
 // Streams, and work of the host in them.
 
 #include <algorithm>
+#include <shared_mutex>
+#include <unordered_map>
 
+#include "strata/platform/simdriver/attributes.h"
 #include "strata/platform/simdriver/context.h"
 #include "strata/platform/simdriver/host_reads.h"
-#include "strata/platform/simdriver/stream_list.h"
 
 namespace strata::simdriver {
 namespace {
+
+struct StreamRecord {
+  Stream stream;
+  unsigned flags = 0;
+  int priority = 0;
+};
+
+// The streams that the program created, by handle.
+//
+// Model: reads no state of the device, because such a call can invalidate a
+//   capture.
+// Threads: any.
+class StreamList {
+ public:
+  void Add(const StreamRecord& record) {
+    std::unique_lock lock(mutex_);
+    records_.insert_or_assign(record.stream.handle, record);
+  }
+
+  void Remove(const Stream& stream) {
+    std::unique_lock lock(mutex_);
+    const auto found = records_.find(stream.handle);
+    // Another thread's new stream may have the handle by now.
+    if (found != records_.end() && found->second.stream == stream) {
+      records_.erase(found);
+    }
+  }
+
+  // False if there is none.
+  bool Find(CUstream handle, StreamRecord* record) const {
+    std::shared_lock lock(mutex_);
+    const auto found = records_.find(handle);
+    if (found == records_.end()) return false;
+    *record = found->second;
+    return true;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<void*, StreamRecord> records_;  // guarded by mutex_
+};
+
+StreamList& Streams() {
+  static auto* const streams = new StreamList();
+  return *streams;
+}
 
 // The streams that the null handle and the two explicit handles name.
 StreamRecord DefaultStream(NullStream null, CUstream handle,
@@ -132,23 +180,18 @@ CUresult StreamSynchronize(NullStream null, CUstream handle) {
 }
 
 CUresult StreamQuery(NullStream null, CUstream handle) {
-  return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
-    return device.StreamQuery(stream);
-  });
+  return OnStream(null, handle, &SimDevice::StreamQuery);
 }
 
 CUresult StreamWaitEvent(NullStream null, CUstream handle, CUevent event,
                          unsigned flags) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    return device.StreamWaitEvent(stream, {event}, flags);
-  });
+  return OnStream(null, handle, &SimDevice::StreamWaitEvent, Event{event},
+                  flags);
 }
 
 CUresult LaunchHostFunc(NullStream null, CUstream handle, CUhostFn function,
                         void* argument) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    return device.LaunchHostFunc(stream, function, argument);
-  });
+  return OnStream(null, handle, &SimDevice::LaunchHostFunc, function, argument);
 }
 
 }  // namespace strata::simdriver

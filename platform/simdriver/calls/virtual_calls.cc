@@ -21,17 +21,14 @@ CUresult MemAddressReserve(CUdeviceptr* ptr, std::size_t bytes,
                            std::size_t alignment, CUdeviceptr hint,
                            unsigned long long flags) {  // NOLINT
   return OnAnyDevice([&](SimDevice& device) {
-    if (ptr == nullptr || flags != 0) return Status::kInvalidValue;
-    DevicePtr made = 0;
-    const Status status = device.ReserveRange(&made, bytes, alignment, hint);
-    if (status == Status::kSuccess) *ptr = made;
-    return status;
+    if (flags != 0) return Status::kInvalidValue;
+    return PutMade(ptr, device, &SimDevice::ReserveRange, bytes, alignment,
+                   hint);
   });
 }
 
 CUresult MemAddressFree(CUdeviceptr ptr, std::size_t bytes) {
-  return OnAnyDevice(
-      [&](SimDevice& device) { return device.FreeRange(ptr, bytes); });
+  return OnAnyDevice(&SimDevice::FreeRange, ptr, bytes);
 }
 
 CUresult MemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
@@ -39,20 +36,15 @@ CUresult MemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                    unsigned long long flags) {  // NOLINT
   return OnAnyDevice([&](SimDevice& device) {
     MemProperties properties;
-    if (handle == nullptr || prop == nullptr || flags != 0 ||
-        !ToStrata(*prop, &properties)) {
+    if (prop == nullptr || flags != 0 || !ToStrata(*prop, &properties)) {
       return Status::kInvalidValue;
     }
-    MemHandle made;
-    const Status status = device.CreateMemory(&made, bytes, properties);
-    if (status == Status::kSuccess) *handle = made.value;
-    return status;
+    return PutMade(handle, device, &SimDevice::CreateMemory, bytes, properties);
   });
 }
 
 CUresult MemRelease(CUmemGenericAllocationHandle handle) {
-  return OnAnyDevice(
-      [&](SimDevice& device) { return device.ReleaseMemory({handle}); });
+  return OnAnyDevice(&SimDevice::ReleaseMemory, MemHandle{handle});
 }
 
 CUresult MemMap(CUdeviceptr ptr, std::size_t bytes, std::size_t offset,
@@ -65,8 +57,7 @@ CUresult MemMap(CUdeviceptr ptr, std::size_t bytes, std::size_t offset,
 }
 
 CUresult MemUnmap(CUdeviceptr ptr, std::size_t bytes) {
-  return OnAnyDevice(
-      [&](SimDevice& device) { return device.UnmapRange(ptr, bytes); });
+  return OnAnyDevice(&SimDevice::UnmapRange, ptr, bytes);
 }
 
 CUresult MemSetAccess(CUdeviceptr ptr, std::size_t bytes,
@@ -113,11 +104,8 @@ CUresult MemImport(CUmemGenericAllocationHandle* handle, void* os_handle,
         (share == ShareType::kFabric && os_handle == nullptr)) {
       return Status::kInvalidValue;
     }
-    MemHandle made;
-    const Status status =
-        device.ImportMemory(&made, share, ToShareable(share, os_handle));
-    if (status == Status::kSuccess) *handle = made.value;
-    return status;
+    return PutMade(handle, device, &SimDevice::ImportMemory, share,
+                   ToShareable(share, os_handle));
   });
 }
 

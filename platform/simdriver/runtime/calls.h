@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <type_traits>
+
 #include "strata/platform/simdriver/runtime/entries.h"
 
 namespace strata::simdriver::runtime {
@@ -22,6 +24,18 @@ CUresult StartDriver();
 // Makes a context current unless the calling thread has one: the primary
 // context of the device that the thread chose.
 CUresult NeedContext();
+
+// The device of the calling thread's current context. Without a context: the
+// device that the thread chose, or 0. Creates no context.
+int ThreadDevice();
+// Chooses `device` for the calling thread and makes its primary context
+// current.
+CUresult ChooseThreadDevice(int device);
+
+// Retains the primary context of `device` unless the runtime has done so.
+CUresult RetainPrimary(int device, CUcontext* context);
+// Releases it if the runtime retains it.
+CUresult ReleasePrimary(int device);
 
 // Runs `body()`, which returns a CUresult or a cudaError_t, once the driver is
 // started, and notes the result.
@@ -46,6 +60,14 @@ CUresult Make(void** ptr, Body body) {
   const CUresult result = body(&made);
   if (result == CUDA_SUCCESS) *ptr = reinterpret_cast<void*>(made);
   return result;
+}
+
+// Writes `value` to `*out` unless that is null.
+template <class Out>
+CUresult Put(Out* out, std::type_identity_t<Out> value) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = value;
+  return CUDA_SUCCESS;
 }
 
 inline CUdeviceptr ToPtr(const void* ptr) {

@@ -1,7 +1,5 @@
 // The primary contexts that the runtime makes, and the device of a thread.
 
-#include "strata/platform/simdriver/runtime/contexts.h"
-
 #include <map>
 #include <mutex>
 

@@ -1,7 +1,6 @@
 // The existing devices, the device of a thread, and settings of devices.
 
 #include "strata/platform/simdriver/runtime/calls.h"
-#include "strata/platform/simdriver/runtime/contexts.h"
 
 namespace strata::simdriver::runtime {
 namespace {
@@ -20,11 +19,7 @@ cudaError_t GetDeviceCount(int* count) {
 }
 
 cudaError_t GetDevice(int* device) {
-  return WithDriver([&] {
-    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *device = ThreadDevice();
-    return CUDA_SUCCESS;
-  });
+  return WithDriver([&] { return Put(device, ThreadDevice()); });
 }
 
 cudaError_t SetDevice(int device) {
@@ -54,19 +49,13 @@ cudaError_t DeviceReset() {
 // Chooses device 0, because all devices are equal.
 cudaError_t ChooseDevice(int* device, const cudaDeviceProp* wanted) {
   return WithDriver([&] {
-    if (device == nullptr || wanted == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
+    return wanted != nullptr ? Put(device, 0) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 // Hints about caches have no effect: the simulated device has no caches.
 cudaError_t DeviceGetCacheConfig(cudaFuncCache* config) {
-  return WithContext([&] {
-    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *config = cudaFuncCachePreferNone;
-    return CUDA_SUCCESS;
-  });
+  return WithContext([&] { return Put(config, cudaFuncCachePreferNone); });
 }
 
 cudaError_t DeviceSetCacheConfig(cudaFuncCache) {

@@ -1,9 +1,23 @@
 // Launches of kernels, and their attributes.
 
-#include "strata/platform/simdriver/runtime/kernels.h"
+#include "strata/platform/simdriver/runtime/calls.h"
+#include "strata/platform/simdriver/runtime/program_images.h"
 
 namespace strata::simdriver::runtime {
 namespace {
+
+// Runs `body(CUfunction)`, which returns a CUresult or a cudaError_t, with the
+// kernel of `stub`: a function of the program, or a result of GetKernel.
+// cudaErrorInvalidDeviceFunction if there is no such kernel.
+template <class Body>
+cudaError_t WithKernel(const void* stub, Body body) {
+  return WithContext([&] {
+    CUfunction function = nullptr;
+    const CUresult result = Images().FindKernel(stub, &function);
+    if (result == CUDA_ERROR_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
+    return result == CUDA_SUCCESS ? ToError(body(function)) : ToError(result);
+  });
+}
 
 bool IsEmpty(dim3 extents) {
   return extents.x == 0 || extents.y == 0 || extents.z == 0;
@@ -48,9 +62,7 @@ class AttributeReader {
 // A handle of a kernel is a function of the driver.
 cudaError_t GetKernel(cudaKernel_t* kernel, const void* stub) {
   return WithKernel(stub, [&](CUfunction function) {
-    if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *kernel = reinterpret_cast<cudaKernel_t>(function);
-    return CUDA_SUCCESS;
+    return Put(kernel, reinterpret_cast<cudaKernel_t>(function));
   });
 }
 
@@ -59,11 +71,8 @@ cudaError_t GetKernelOfEntry(cudaKernel_t* kernel, const void* stub) {
 }
 
 cudaError_t GetFuncBySymbol(cudaFunction_t* result, const void* stub) {
-  return WithKernel(stub, [&](CUfunction function) {
-    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *result = function;
-    return CUDA_SUCCESS;
-  });
+  return WithKernel(stub,
+                    [&](CUfunction function) { return Put(result, function); });
 }
 
 cudaError_t LaunchKernel(NullStream null, const void* stub, dim3 grid,
@@ -176,18 +185,14 @@ cudaError_t OccupancyAvailableSharedMemory(std::size_t* bytes, const void* stub,
 cudaError_t OccupancyMaxClusterSize(int* size, const void* stub,
                                     const cudaLaunchConfig_t* config) {
   return WithKernel(stub, [&](CUfunction) {
-    if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *size = 8;
-    return CUDA_SUCCESS;
+    return config != nullptr ? Put(size, 8) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 cudaError_t OccupancyMaxActiveClusters(int* count, const void* stub,
                                        const cudaLaunchConfig_t* config) {
   return WithKernel(stub, [&](CUfunction) {
-    if (count == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *count = 1;
-    return CUDA_SUCCESS;
+    return config != nullptr ? Put(count, 1) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 

@@ -36,9 +36,7 @@ cudaError_t DriverGetVersion(int* version) {
 }
 
 cudaError_t RuntimeGetVersion(int* version) {
-  if (version == nullptr) return Note(cudaErrorInvalidValue);
-  *version = CUDART_VERSION;
-  return cudaSuccess;
+  return Note(ToError(Put(version, CUDART_VERSION)));
 }
 
 cudaError_t GetDriverEntryPoint(NullStream null, const char* symbol,

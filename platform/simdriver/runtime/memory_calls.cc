@@ -1,4 +1,6 @@
-// Memory of the device and of the host.
+// Memory of the device and of the host, and stream-ordered pools.
+
+#include <cstring>
 
 #include "strata/platform/simdriver/runtime/calls.h"
 
@@ -124,6 +126,35 @@ cudaError_t MemPrefetchAsync(NullStream null, const void* ptr,
     place.id = location.id;
     return cuMemPrefetchAsync(ToPtr(ptr), bytes, place, flags,
                               StreamOf(null, stream));
+  });
+}
+
+static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
+
+cudaError_t MemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
+  return WithContext([&] {
+    if (props == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUmemPoolProps same = {};
+    std::memcpy(&same, props, sizeof(same));
+    return cuMemPoolCreate(pool, &same);
+  });
+}
+
+cudaError_t MallocAsync(NullStream null, void** ptr, std::size_t bytes,
+                        cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocAsync(made, bytes, StreamOf(null, stream));
+    });
+  });
+}
+
+cudaError_t MallocFromPoolAsync(NullStream null, void** ptr, std::size_t bytes,
+                                cudaMemPool_t pool, cudaStream_t stream) {
+  return WithContext([&] {
+    return Make(ptr, [&](CUdeviceptr* made) {
+      return cuMemAllocFromPoolAsync(made, bytes, pool, StreamOf(null, stream));
+    });
   });
 }
 

@@ -1,7 +1,6 @@
 // Calls of the host code that a compiler makes for kernels.
 
 #include "strata/platform/simdriver/runtime/calls.h"
-#include "strata/platform/simdriver/runtime/kernels.h"
 #include "strata/platform/simdriver/runtime/program_images.h"
 
 namespace strata::simdriver::runtime {

@@ -1,33 +1,33 @@
 // Variables of the program that live on the device.
 
 #include "strata/platform/simdriver/runtime/calls.h"
-#include "strata/platform/simdriver/runtime/contexts.h"
 #include "strata/platform/simdriver/runtime/program_images.h"
 
 namespace strata::simdriver::runtime {
 namespace {
 
-// The address of `symbol`, of which [offset, offset + bytes) is to be used.
-cudaError_t FindBytes(const void* symbol, std::size_t offset, std::size_t bytes,
-                      CUdeviceptr* ptr) {
-  std::size_t size = 0;
-  if (!Images().FindSize(symbol, &size)) return cudaErrorInvalidSymbol;
-  if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
-  const CUresult result = Images().FindVariable(symbol, ThreadDevice(), ptr);
-  *ptr += offset;
-  return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol
-                                        : ToError(result);
+// Runs `body(CUdeviceptr)`, which returns a CUresult, with the address of the
+// bytes [offset, offset + bytes) of `symbol`.
+template <class Body>
+cudaError_t WithBytes(const void* symbol, std::size_t offset, std::size_t bytes,
+                      Body body) {
+  return WithContext([&] {
+    std::size_t size = 0;
+    if (!Images().FindSize(symbol, &size)) return cudaErrorInvalidSymbol;
+    if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
+    CUdeviceptr ptr = 0;
+    const CUresult result = Images().FindVariable(symbol, ThreadDevice(), &ptr);
+    if (result == CUDA_ERROR_NOT_FOUND) return cudaErrorInvalidSymbol;
+    return ToError(result == CUDA_SUCCESS ? body(ptr + offset) : result);
+  });
 }
 
 }  // namespace
 
 cudaError_t GetSymbolAddress(void** ptr, const void* symbol) {
-  return WithContext([&] {
-    if (ptr == nullptr) return cudaErrorInvalidValue;
-    CUdeviceptr found = 0;
-    const cudaError_t error = FindBytes(symbol, 0, 0, &found);
-    if (error == cudaSuccess) *ptr = reinterpret_cast<void*>(found);
-    return error;
+  if (ptr == nullptr) return WithContext([] { return cudaErrorInvalidValue; });
+  return WithBytes(symbol, 0, 0, [&](CUdeviceptr found) {
+    return Put(ptr, reinterpret_cast<void*>(found));
   });
 }
 
@@ -43,12 +43,8 @@ cudaError_t MemcpyToSymbolAsync(NullStream null, const void* symbol,
                                 const void* source, std::size_t bytes,
                                 std::size_t offset, cudaMemcpyKind,
                                 cudaStream_t stream) {
-  return WithContext([&] {
-    CUdeviceptr ptr = 0;
-    const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
-    if (error != cudaSuccess) return error;
-    return ToError(
-        cuMemcpyAsync(ptr, ToPtr(source), bytes, StreamOf(null, stream)));
+  return WithBytes(symbol, offset, bytes, [&](CUdeviceptr ptr) {
+    return cuMemcpyAsync(ptr, ToPtr(source), bytes, StreamOf(null, stream));
   });
 }
 
@@ -56,12 +52,8 @@ cudaError_t MemcpyFromSymbolAsync(NullStream null, void* target,
                                   const void* symbol, std::size_t bytes,
                                   std::size_t offset, cudaMemcpyKind,
                                   cudaStream_t stream) {
-  return WithContext([&] {
-    CUdeviceptr ptr = 0;
-    const cudaError_t error = FindBytes(symbol, offset, bytes, &ptr);
-    if (error != cudaSuccess) return error;
-    return ToError(
-        cuMemcpyAsync(ToPtr(target), ptr, bytes, StreamOf(null, stream)));
+  return WithBytes(symbol, offset, bytes, [&](CUdeviceptr ptr) {
+    return cuMemcpyAsync(ToPtr(target), ptr, bytes, StreamOf(null, stream));
   });
 }
 

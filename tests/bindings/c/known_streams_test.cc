@@ -1,10 +1,10 @@
-#include "strata/bindings/c/known_streams.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdint>
 #include <thread>
+
+#include "strata/bindings/c/c_api_call.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "strata/platform/device_work.h"
-#include "strata/platform/sim/bytes/read_counter.h"
+#include "strata/platform/sim/bytes/kept_bytes.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 #include "strata/tests/testing/devices/statuses.h"
 

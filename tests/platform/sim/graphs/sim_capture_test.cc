@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/platform/sim/graphs/capture_rules.h"
+#include "strata/platform/sim/graphs/capture_set.h"
 #include "strata/tests/platform/sim/streams/sim_progress_fixture.h"
 
 namespace strata::sim {

@@ -10,8 +10,6 @@
 #include "strata/allocation/diagnostics/log_allocator.h"
 #include "strata/allocation/diagnostics/trace_allocator.h"
 #include "strata/allocation/streams/timeline_table.h"
-#include "strata/base/clock.h"
-#include "strata/base/function_ref.h"
 #include "strata/base/log.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>

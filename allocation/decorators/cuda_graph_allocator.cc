@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/base/log.h"

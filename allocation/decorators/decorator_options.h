@@ -1,7 +1,6 @@
 #ifndef STRATA_ALLOCATION_DECORATORS_DECORATOR_OPTIONS_H_
 #define STRATA_ALLOCATION_DECORATORS_DECORATOR_OPTIONS_H_
 
-#include <cstdint>
 #include <memory>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "strata/allocation/diagnostics/log_allocator.h"
 
-#include <mutex>
 #include <new>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "strata/allocation/diagnostics/observe_allocator.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"

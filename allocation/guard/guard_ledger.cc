@@ -1,7 +1,6 @@
 #include "strata/allocation/guard/guard_ledger.h"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "strata/allocation/reclaim/retry_queue.h"
 
 #include <algorithm>
-#include <limits>
-#include <mutex>
 #include <utility>
 
 #include "strata/base/log.h"

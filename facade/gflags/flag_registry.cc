@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <vector>
 

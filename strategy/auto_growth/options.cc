@@ -1,7 +1,6 @@
 #include "strata/strategy/auto_growth/options.h"
 
 #include <stdexcept>
-#include <string>
 
 #include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"

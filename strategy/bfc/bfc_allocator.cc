@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string_view>

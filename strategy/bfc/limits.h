@@ -2,7 +2,6 @@
 #define STRATA_STRATEGY_BFC_LIMITS_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include "strata/platform/device.h"

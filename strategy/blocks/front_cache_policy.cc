@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/base/size.h"
 #include "strata/strategy/auto_growth/options.h"
 
 namespace strata {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "strata/platform/place.h"
 #include "strata/strategy/blocks/front_cache_policy.h"

@@ -3,7 +3,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/base/list_under_lock.h"

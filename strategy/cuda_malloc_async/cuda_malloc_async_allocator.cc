@@ -1,7 +1,5 @@
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
-#include <algorithm>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 

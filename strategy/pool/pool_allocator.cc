@@ -6,7 +6,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "strata/allocation/streams/host_order.h"
 #include "strata/base/list_under_lock.h"

@@ -1,7 +1,6 @@
 #include "strata/strategy/virtual_memory/growth_plan.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/virtual_memory/pages.h"

@@ -1,6 +1,5 @@
 #include "strata/strategy/bfc/arena/arena.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "strata/base/size.h"

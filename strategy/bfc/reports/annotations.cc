@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <new>
-#include <string>
 #include <utility>
 
 #include "strata/allocation/diagnostics/annotation.h"

@@ -110,7 +110,9 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // ChunkHolder.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   // Offers nothing: a region serves every stream of the place already.
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   // R7, steps 3 and 4. Null if no block fits, or if records ran out; then
@@ -151,11 +153,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;
   void WriteMap() noexcept;  // If one is due.
-
-  // GiveBackRequest::Kind.
-  std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
-  std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
 
   // Waits for the work of the streams, if streams_are_all. Memory freed before
   // is then safe, as if the frontier had been set.

@@ -22,20 +22,6 @@ IdleInfo BuddyStrategy::Idle(std::size_t fit_bytes) const noexcept {
   return idle;
 }
 
-std::size_t BuddyStrategy::GiveBack(const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kBestFit:
-      return GiveBackBestFit(request.bytes);
-    case GiveBackRequest::Kind::kOffer:
-      return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request);
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-  }
-  return 0;
-}
-
 Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
   // At least 1: chunks have at least one byte, and 0 would skip the sizes.
   const std::size_t fit_bytes = std::max<std::size_t>(bytes, 1);

@@ -342,12 +342,13 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   return GiveToSystem(leaving, is_covered || Wait());
 }
 
-std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t PoolAllocator::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
   RecordList leaving;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    for (std::size_t taken = 0; taken < bytes;) {
+    for (std::size_t taken = 0; taken < request.bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
       taken += block->size;
@@ -366,19 +367,6 @@ IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();
   idle.system_bytes = cached_system_bytes_;
   return idle;
-}
-
-std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
-    case GiveBackRequest::Kind::kBestFit:
-    case GiveBackRequest::Kind::kOffer:
-      break;  // No piece has a size that other streams use.
-  }
-  return 0;
 }
 
 std::size_t PoolAllocator::size_limit() const {

@@ -79,12 +79,9 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // other streams.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return false; }
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
-
-  // GiveBackRequest::Kind.
-  std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept;
 
   std::optional<std::size_t> RoundedSize(std::size_t bytes) const;
   Allocation* Refuse(Failure::Reason reason, const Request& request,

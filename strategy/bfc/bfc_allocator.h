@@ -94,8 +94,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   std::size_t waiting_count() const;
 
  private:
-  class MapSource;
-
   // Acquires the lock and puts every free block into the index.
   [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
     std::unique_lock<SpinLock> lock(lock_);
@@ -195,7 +193,11 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // large was met.
   std::size_t mapped_bytes_ = 0;
 
-  std::unique_ptr<ReclaimSource> map_source_;  // null: no sink
+  // ReclaimStep::kReport; registered if there is a sink.
+  ReclaimCall map_source_{[this](std::size_t /*bytes*/) {
+    WriteMap();
+    return std::size_t{0};
+  }};
   Reclaimer::Registration map_registration_;
 };
 

@@ -49,8 +49,8 @@ RetryQueue::~RetryQueue() {
 }
 
 bool RetryQueue::IsCapturing(Stream stream) const noexcept {
-  if (options_.platform == nullptr || stream.uid == 0 || stream.device < 0 ||
-      stream.device >= options_.platform->device_count()) {
+  if (options_.platform == nullptr || stream.uid == 0 ||
+      !options_.platform->HasDevice(stream.device)) {
     return false;
   }
   CaptureStatus capture = CaptureStatus::kNone;

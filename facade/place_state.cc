@@ -12,7 +12,6 @@
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/numa_allocator.h"
 #include "strata/base/log.h"
 #include "strata/base/size.h"
 #include "strata/facade/chains/front.h"

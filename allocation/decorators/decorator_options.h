@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "strata/allocation/decorators/shared_services.h"
-#include "strata/allocation/diagnostics/recording_options.h"
-#include "strata/allocation/guard/guard_options.h"
+#include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/option_fields.h"
 #include "strata/allocation/option_values.h"
 #include "strata/allocation/streams/chain_stream.h"
@@ -15,6 +14,13 @@
 #include "strata/platform/platform.h"
 
 namespace strata {
+
+// Options of the layers that record calls; options.def describes each field.
+struct RecordingOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/allocation/diagnostics/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 class Reclaimer;
 

@@ -11,10 +11,10 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/bfc/arena/arena.h"
+#include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/growth_turn.h"
 #include "strata/strategy/bfc/options.h"
-#include "strata/strategy/bfc/reports/annotations.h"
 #include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/strategy/pooling_strategy.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strata/strategy/blocks/block_list.h"
-#include "strata/strategy/virtual_memory/pages.h"
+#include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {
 namespace {

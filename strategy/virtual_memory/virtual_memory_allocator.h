@@ -11,11 +11,10 @@
 
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
-#include "strata/strategy/blocks/block_chain.h"
+#include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/blocks/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"
-#include "strata/strategy/virtual_memory/pages.h"
 #include "strata/strategy/virtual_memory/sharing/exported_memory.h"
 #include "strata/strategy/virtual_memory/sharing/peer_access.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"

@@ -14,8 +14,7 @@
 
 #include "strata/base/log.h"
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/reports/bin_summary.h"
-#include "strata/strategy/bfc/reports/occupancy.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 
 namespace strata {
 namespace {

@@ -1,7 +1,6 @@
-#include "strata/strategy/bfc/reports/annotations.h"
+#include "strata/strategy/bfc/arena/note.h"
 
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "strata/allocation/diagnostics/annotation.h"

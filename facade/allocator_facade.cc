@@ -14,7 +14,6 @@
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/lookup/front_route.h"
-#include "strata/facade/lookup/front_table.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/facade/thread_ends.h"

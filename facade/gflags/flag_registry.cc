@@ -1,5 +1,3 @@
-#include "strata/facade/gflags/flag_registry.h"
-
 #include <gflags/gflags.h>
 
 #include <cstddef>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "strata/facade/flags.h"
+#include "strata/facade/gflags/command_line.h"
 
 namespace strata {
 namespace {

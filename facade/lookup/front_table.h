@@ -2,6 +2,7 @@
 #define STRATA_FACADE_LOOKUP_FRONT_TABLE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "strata/facade/lookup/key_table.h"

@@ -13,7 +13,6 @@
 #include "strata/strategy/bfc/arena/arena.h"
 #include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/bfc/growth_plan.h"
-#include "strata/strategy/bfc/growth_turn.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/strategy/pooling_strategy.h"

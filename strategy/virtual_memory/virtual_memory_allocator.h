@@ -141,8 +141,6 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // As GrowByPages; false if there are no addresses.
   bool GrowWith(Effort effort, Pool own, std::size_t size, Block** block,
                 Failure& failure) noexcept;
-  Attempt TryGrow(Pool own, std::size_t size, const Effort& effort,
-                  GrowthPlan& plan, Block** block, Failure& failure) noexcept;
   // Plans under the lock, and removes the blocks of the plan from the lists.
   Attempt PlanUnderLock(Pool own, std::size_t size, const Effort& effort,
                         GrowthPlan& plan, Block** block) noexcept;

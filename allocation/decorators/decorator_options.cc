@@ -14,13 +14,11 @@
 namespace strata {
 
 bool DecoratorOptions::biased_lock() const {
+  ChoiceOf("strata_stream_lock", "lock", stream_lock,
+           {"auto", "word", "biased"});
   const bool is_auto = stream_lock == "auto";
   if (stream_lock == "word" || (is_auto && !IsFasterWithOwnedLocks())) {
     return false;
-  }
-  if (!is_auto && stream_lock != "biased") {
-    throw std::invalid_argument("strata_stream_lock: unknown lock '" +
-                                stream_lock + "' (known: auto, word, biased)");
   }
   const bool is_available = ProcessBarrier::Instance().is_available();
   if (!is_auto && !is_available) {

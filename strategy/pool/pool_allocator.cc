@@ -4,7 +4,6 @@
 #include <bit>
 #include <functional>
 #include <mutex>
-#include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/streams/host_order.h"
@@ -30,11 +29,7 @@ constexpr double kGrowthFactor = 1.1;
 constexpr std::size_t kLeastLimit = 100;
 
 bool IsPow2(const std::string& rounder) {
-  if (rounder != "none" && rounder != "pow2") {
-    throw std::invalid_argument("pool_rounder: unknown rounder '" + rounder +
-                                "' (known: none, pow2)");
-  }
-  return rounder == "pow2";
+  return ChoiceOf("pool_rounder", "rounder", rounder, {"none", "pow2"}) == 1;
 }
 
 double Rate(std::uint64_t part, std::uint64_t all) {

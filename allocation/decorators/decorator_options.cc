@@ -6,7 +6,6 @@
 
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/decorators/registered/decorator_factories.h"
-#include "strata/allocation/guard/guard_settings.h"
 #include "strata/base/log.h"
 #include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/processor.h"

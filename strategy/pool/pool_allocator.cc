@@ -1,6 +1,5 @@
 #include "strata/strategy/pool/pool_allocator.h"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <mutex>

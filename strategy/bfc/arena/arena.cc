@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {

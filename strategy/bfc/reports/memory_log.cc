@@ -14,7 +14,6 @@
 
 #include "strata/base/log.h"
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/reports/snapshot.h"
 
 namespace strata {
 namespace {

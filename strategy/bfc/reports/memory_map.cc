@@ -15,7 +15,6 @@
 #include "strata/base/json_text.h"
 #include "strata/base/log.h"
 #include "strata/platform/place.h"
-#include "strata/strategy/bfc/reports/snapshot.h"
 
 namespace strata {
 namespace {

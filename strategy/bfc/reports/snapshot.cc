@@ -1,7 +1,6 @@
 #include "strata/strategy/bfc/reports/snapshot.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace strata {
 namespace {

@@ -46,6 +46,23 @@ void FailNotLive(const Block& block, const char* layer) {
                << "), which is " << StateOf(block);
 }
 
+Allocator* FindLayer(Allocator* layer, std::string_view name) noexcept {
+  while (layer != nullptr && layer->name() != name) {
+    layer = layer->underlying();
+  }
+  return layer;
+}
+
+const Allocator& CarvingLayer(const Allocator& chain) noexcept {
+  const Allocator* layer = &chain;
+  const Allocator* below = layer->underlying();
+  while (below != nullptr && below->name() != std::string_view("chunk_pool")) {
+    layer = below;
+    below = layer->underlying();
+  }
+  return *layer;
+}
+
 [[gnu::aligned(64)]] void FreeAllocation(Allocation* allocation) noexcept {
   if (IsPlain(*allocation->block())) [[likely]] {
     return allocation->owner()->FreePlain(allocation);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "strata/allocation/allocation.h"
@@ -169,6 +170,12 @@ class Allocator {
 inline void CheckLive(const Block& block, const char* layer) {
   if ((block.flags & kBlockLive) == 0) FailNotLive(block, layer);
 }
+
+// The outermost layer of this name, from `layer` down. Null: there is none.
+Allocator* FindLayer(Allocator* layer, std::string_view name) noexcept;
+// The layer of the chain that splits chunks: the one above the ChunkPool, else
+// the innermost one.
+const Allocator& CarvingLayer(const Allocator& chain) noexcept;
 
 }  // namespace strata
 

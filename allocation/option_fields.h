@@ -1,7 +1,10 @@
 #ifndef STRATA_ALLOCATION_OPTION_FIELDS_H_
 #define STRATA_ALLOCATION_OPTION_FIELDS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -22,6 +25,24 @@ constexpr std::uint64_t BytesOfDefault(const char* text) {
   }
   if (*text != '\0') throw std::invalid_argument(text);
   return bytes;
+}
+
+// Returns the index of `value` in `known`. `what` is a noun for the value.
+//
+// Errors: std::invalid_argument that names the option, its value and `known`.
+inline std::size_t ChoiceOf(const char* option, const char* what,
+                            const std::string& value,
+                            std::initializer_list<const char*> known) {
+  const auto* const found = std::find(known.begin(), known.end(), value);
+  if (found != known.end()) {
+    return static_cast<std::size_t>(found - known.begin());
+  }
+  std::string names;
+  for (const char* name : known) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw std::invalid_argument(std::string(option) + ": unknown " + what + " '" +
+                              value + "' (known: " + names + ")");
 }
 
 }  // namespace strata

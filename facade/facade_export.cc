@@ -68,7 +68,7 @@ AddressSpan AllocatorFacade::GetAddressRange(const Allocation& allocation) {
 void AllocatorFacade::EnablePeerAccess(Place place, int peer) {
   RequireDevicePlace("EnablePeerAccess", place);
   PlaceState& state = Find(place);
-  if (peer < 0 || peer >= platform_->device_count() || peer == place.index) {
+  if (!platform_->HasDevice(peer) || peer == place.index) {
     throw std::invalid_argument("EnablePeerAccess: " + ToString(place) +
                                 " has no peer " + std::to_string(peer));
   }

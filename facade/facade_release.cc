@@ -43,9 +43,10 @@ std::size_t AllocatorFacade::EmptyCache() {
 }
 
 std::size_t AllocatorFacade::Compact(Place place) {
-  throw std::logic_error(
-      std::string("Compact: ") + CarvingLayer(GetAllocator(place)) + " on " +
-      ToString(place) + " cannot move memory; Release gives idle memory back");
+  throw std::logic_error(std::string("Compact: ") +
+                         CarvingLayer(GetAllocator(place)).name() + " on " +
+                         ToString(place) +
+                         " cannot move memory; Release gives idle memory back");
 }
 
 std::size_t AllocatorFacade::Release(Place place) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "strata/allocation/guard/guard_allocator.h"
@@ -137,14 +136,11 @@ void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
 }
 
 const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
-  const Allocator* layer = &GetAllocator(place);
-  while (layer != nullptr && std::string_view(layer->name()) != "auto_growth") {
-    layer = layer->underlying();
-  }
+  const Allocator* layer = FindLayer(&GetAllocator(place), "auto_growth");
   if (layer == nullptr) {
     throw std::invalid_argument(ToString(place) +
                                 " has no auto_growth: its strategy is " +
-                                CarvingLayer(GetAllocator(place)));
+                                CarvingLayer(GetAllocator(place)).name());
   }
   return *layer;
 }

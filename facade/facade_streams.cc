@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -32,7 +31,7 @@ bool HasMemory(const Allocation& allocation) {
 }  // namespace
 
 Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
-  if (device < 0 || device >= platform_->device_count()) {
+  if (!platform_->HasDevice(device)) {
     throw std::invalid_argument("there is no device " + std::to_string(device));
   }
   Device& on = platform_->device(device);
@@ -113,8 +112,7 @@ Stream AllocatorFacade::GetDefaultStream(Place place) {
 }
 
 void AllocatorFacade::StreamDestroyed(Stream stream) {
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
+  if (stream.uid == 0 || !platform_->HasDevice(stream.device)) {
     throw std::invalid_argument("StreamDestroyed: the stream names none");
   }
   if (IsDefault(stream)) {
@@ -186,8 +184,7 @@ void AllocatorFacade::EndStream(const Stream& stream) {
 }
 
 void AllocatorFacade::RequireMarkable(const char* what, Stream stream) {
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
+  if (stream.uid == 0 || !platform_->HasDevice(stream.device)) {
     throw std::invalid_argument(std::string(what) + ": the stream names none");
   }
   if (options_.check_streams) CheckStream(stream);

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "strata/facade/gflags/command_line.h"
-#include "strata/facade/gflags/flag_registry.h"
 #include "strata/facade/settings/flag_file.h"
 
 namespace strata {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>

@@ -52,9 +52,6 @@ class OutOfMemoryCallback::Source final
   // Destroys the function once no call is in flight; stops further calls.
   void Drop() noexcept;
 
-  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-    return 0;
-  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
  private:

@@ -33,17 +33,6 @@ class OncePerLayer final : public AllocatorVisitor {
   bool is_new_ = false;
 };
 
-// The innermost layer above the ChunkPool.
-const Allocator* StrategyOf(const Chain& chain) {
-  const Allocator* layer = &chain;
-  for (const Allocator* below = layer->underlying();
-       below != nullptr && dynamic_cast<const ChunkPool*>(below) == nullptr;
-       below = layer->underlying()) {
-    layer = below;
-  }
-  return layer;
-}
-
 }  // namespace
 
 std::optional<Stats> PlaceState::ExactSum() const noexcept {
@@ -87,7 +76,7 @@ void PlaceState::Unpinner::operator()(Chain* chain) const noexcept {
 }
 
 void PlaceState::Finish(Chain& chain, const Stats& totals) {
-  const Allocator* const strategy = StrategyOf(chain);
+  const Allocator* const strategy = &CarvingLayer(chain);
   Stats own;
   // A strategy shared by streams lives on.
   if (strategy != strategy_->shared().get()) own = strategy->stats();
@@ -260,7 +249,7 @@ Stats PlaceState::SumOfStrategies() const {
     Accumulate(sum, finished_strategies_);
     pinned = PinAll();
   }
-  for (const PinnedFront& front : pinned) add(StrategyOf(*front));
+  for (const PinnedFront& front : pinned) add(&CarvingLayer(*front));
   return sum;
 }
 

@@ -4,24 +4,20 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/diagnostics/log_allocator.h"
 #include "strata/allocation/streams/capture_hold.h"
-#include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/system/device_allocator.h"
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/numa_allocator.h"
 #include "strata/base/log.h"
 #include "strata/base/size.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/captured_alloc.h"
 #include "strata/facade/settings/auto_strategy.h"
 #include "strata/facade/thread_ends.h"
-#include "strata/strategy/registry.h"
 #include "strata/strategy/virtual_memory/sharing/peer_access.h"
 
 namespace strata {

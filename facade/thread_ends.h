@@ -1,7 +1,6 @@
 #ifndef STRATA_FACADE_THREAD_ENDS_H_
 #define STRATA_FACADE_THREAD_ENDS_H_
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 

@@ -26,6 +26,9 @@ class Platform {
   // The name in devices.def: "sim", "cuda" …
   virtual const char* name() const = 0;
   virtual int device_count() const = 0;
+  bool HasDevice(int ordinal) const {
+    return ordinal >= 0 && ordinal < device_count();
+  }
   // `ordinal` is in [0, device_count()).
   virtual Device& device(int ordinal) = 0;
   // For tests and benchmarks; null if the platform has none.

@@ -61,6 +61,19 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
 
   // ChunkHolder.
   bool IdleIsDone() noexcept override { return stream_->IsDone(); }
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+
+  // GiveBackRequest::Kind. A strategy defines those that its memory allows;
+  // the others give nothing back.
+  virtual std::size_t GiveBackBestFit(std::size_t /*bytes*/) noexcept {
+    return 0;
+  }
+  virtual std::size_t OfferIdle(std::size_t /*bytes*/) noexcept { return 0; }
+  virtual std::size_t GiveBackDone(
+      const GiveBackRequest& /*request*/) noexcept {
+    return 0;
+  }
+  virtual std::size_t GiveBackAll() noexcept { return 0; }
 
  private:
   const std::shared_ptr<ChunkPool> pool_;

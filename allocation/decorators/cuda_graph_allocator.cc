@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/decorators/registry.h"
 #include "strata/allocation/streams/lost_use.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/base/log.h"
@@ -47,10 +46,7 @@ CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
 
 void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds,
                                     bool may_be_gone) const {
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
-    return;
-  }
+  if (stream.uid == 0 || !platform_->HasDevice(stream.device)) return;
   captures_->AddHoldsOf(platform_->device(stream.device), stream, own_, holds,
                         may_be_gone);
 }

@@ -6,7 +6,6 @@
 
 #include "strata/allocation/decorators/fault_allocator.h"
 #include "strata/allocation/decorators/registered/decorator_factories.h"
-#include "strata/allocation/guard/guard_settings.h"
 #include "strata/base/log.h"
 #include "strata/platform/biased_lock/process_barrier.h"
 #include "strata/platform/host/processor.h"
@@ -14,13 +13,11 @@
 namespace strata {
 
 bool DecoratorOptions::biased_lock() const {
+  ChoiceOf("strata_stream_lock", "lock", stream_lock,
+           {"auto", "word", "biased"});
   const bool is_auto = stream_lock == "auto";
   if (stream_lock == "word" || (is_auto && !IsFasterWithOwnedLocks())) {
     return false;
-  }
-  if (!is_auto && stream_lock != "biased") {
-    throw std::invalid_argument("strata_stream_lock: unknown lock '" +
-                                stream_lock + "' (known: auto, word, biased)");
   }
   const bool is_available = ProcessBarrier::Instance().is_available();
   if (!is_auto && !is_available) {

@@ -1,13 +1,13 @@
 #ifndef STRATA_ALLOCATION_DECORATORS_DECORATOR_OPTIONS_H_
 #define STRATA_ALLOCATION_DECORATORS_DECORATOR_OPTIONS_H_
 
-#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <typeindex>
 #include <utility>
 
-#include "strata/allocation/decorators/shared_services.h"
-#include "strata/allocation/diagnostics/recording_options.h"
-#include "strata/allocation/guard/guard_options.h"
+#include "strata/allocation/guard/guard_settings.h"
 #include "strata/allocation/option_fields.h"
 #include "strata/allocation/option_values.h"
 #include "strata/allocation/streams/chain_stream.h"
@@ -16,6 +16,56 @@
 #include "strata/platform/platform.h"
 
 namespace strata {
+
+// State that the layers of a place or of a facade share: one object per type.
+//
+// Model: the first Get() of a type makes the object, unless the owner of the
+//   place or facade has set one. It lives until this object and all layers that
+//   hold it are gone.
+// Errors: Get() throws the exceptions of the constructor, and nothing changes.
+// Threads: any thread. A lock is held while a constructor runs, so a
+//   constructor makes no device call and does not call Get().
+class SharedServices {
+ public:
+  template <class Service, class... Args>
+  std::shared_ptr<Service> Get(Args&&... args) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = services_.find(typeid(Service));
+    if (found != services_.end()) {
+      return std::static_pointer_cast<Service>(found->second);
+    }
+    auto service = std::make_shared<Service>(std::forward<Args>(args)...);
+    services_.emplace(typeid(Service), service);
+    return service;
+  }
+
+  // Call it before any layer asks for the Service. Errors: std::bad_alloc.
+  template <class Service>
+  void Set(std::shared_ptr<Service> service) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    services_[typeid(Service)] = std::move(service);
+  }
+  // Null if there is none.
+  template <class Service>
+  std::shared_ptr<Service> Find() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = services_.find(typeid(Service));
+    return found != services_.end()
+               ? std::static_pointer_cast<Service>(found->second)
+               : nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::type_index, std::shared_ptr<void>> services_;  // by mutex_
+};
+
+// Options of the layers that record calls; options.def describes each field.
+struct RecordingOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/allocation/diagnostics/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 class Reclaimer;
 

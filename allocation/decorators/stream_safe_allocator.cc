@@ -93,9 +93,7 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
     TimelineTable& timelines = frees_->timelines();
     // No work can have been submitted to a device that does not exist.
     Platform& platform = *timelines.platform();
-    if (stream.device < 0 || stream.device >= platform.device_count()) {
-      return false;
-    }
+    if (!platform.HasDevice(stream.device)) return false;
     return !AwaitOrLoseUse(*block, platform.device(stream.device), stream,
                            &timelines.gate(), name());
   }

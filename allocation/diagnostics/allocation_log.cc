@@ -2,23 +2,12 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <string_view>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/diagnostics/annotation.h"
 #include "strata/base/json_text.h"
 
 namespace strata {
-
-const char* CarvingLayer(const Allocator& chain) {
-  const Allocator* layer = &chain;
-  for (const Allocator* next = layer->underlying();
-       next != nullptr && std::string_view(next->name()) != "chunk_pool";
-       next = next->underlying()) {
-    layer = next;
-  }
-  return layer->name();
-}
 
 AllocationLog::AllocationLog(const std::string& path)
     : file_("strata_allocation_log_file", path) {}
@@ -46,7 +35,7 @@ void AllocationLog::Number(const char* key, std::uint64_t value) {
 void AllocationLog::Memory(const Allocation& allocation,
                            const Allocator& allocator,
                            std::uint64_t allocation_id) {
-  Text("allocator", CarvingLayer(allocator));
+  Text("allocator", CarvingLayer(allocator).name());
   Text("place", ToString(allocation.place()).c_str());
   std::fprintf(file_.get(), R"(,"address":"0x%)" PRIxPTR R"(")",
                reinterpret_cast<std::uintptr_t>(allocation.data()));

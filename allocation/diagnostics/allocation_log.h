@@ -84,10 +84,6 @@ class AllocationLog {
   std::uint64_t last_id_ = 0;  // guarded by mutex_
 };
 
-// Returns the name of the layer of a chain that splits chunks into blocks: the
-// strategy, or the bottom of a chain without a strategy.
-const char* CarvingLayer(const Allocator& chain);
-
 }  // namespace strata
 
 #endif  // STRATA_ALLOCATION_DIAGNOSTICS_ALLOCATION_LOG_H_

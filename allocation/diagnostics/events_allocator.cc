@@ -7,7 +7,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
@@ -130,18 +129,8 @@ EventsAllocator::EventsAllocator(std::shared_ptr<Allocator> underlying,
                                  std::shared_ptr<EventSink> sink)
     : Decorator(std::move(underlying)),
       sink_(std::move(sink)),
-      strategy_(Decorator::underlying()),
-      pool_(nullptr) {
-  for (const Allocator* layer = strategy_; layer != nullptr;
-       layer = layer->underlying()) {
-    const Allocator* below = layer->underlying();
-    if (below != nullptr && std::string_view(below->name()) == "chunk_pool") {
-      strategy_ = layer;
-      pool_ = below;
-      return;
-    }
-  }
-}
+      strategy_(&CarvingLayer(*Decorator::underlying())),
+      pool_(strategy_->underlying()) {}
 
 MemoryLevels EventsAllocator::Levels() const noexcept {
   const Stats strategy = strategy_->stats();

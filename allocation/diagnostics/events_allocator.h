@@ -1,7 +1,6 @@
 #ifndef STRATA_ALLOCATION_DIAGNOSTICS_EVENTS_ALLOCATOR_H_
 #define STRATA_ALLOCATION_DIAGNOSTICS_EVENTS_ALLOCATOR_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>

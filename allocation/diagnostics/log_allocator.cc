@@ -1,6 +1,5 @@
 #include "strata/allocation/diagnostics/log_allocator.h"
 
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -31,11 +30,7 @@ Allocation* LogAllocator::TryAllocate(const Request& request,
   // First, while there is no allocation to undo.
   Ids::node_type entry = MakeEntry();
   if (!entry) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kHostMemory;
-    failure.place = place();
-    failure.layer = name();
-    failure.requested_bytes = request.bytes;
+    failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
   Allocation* allocation = underlying()->TryAllocate(request, failure);

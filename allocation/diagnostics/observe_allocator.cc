@@ -1,6 +1,5 @@
 #include "strata/allocation/diagnostics/observe_allocator.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "strata/allocation/decorators/registry.h"
@@ -27,8 +26,7 @@ void ObserveAllocator::NoteBlock(DeviceCall event, const Allocation& allocation,
       RecordOf(event, reinterpret_cast<std::uintptr_t>(allocation.data()),
                allocation.size(), value);
   record.stream_uid = stream.uid;
-  const bool is_known =
-      stream.device >= 0 && stream.device < platform_->device_count();
+  const bool is_known = platform_->HasDevice(stream.device);
   Device& teller = is_known ? platform_->device(stream.device) : device_;
   teller.Note(record);
 }

@@ -2,7 +2,6 @@
 #define STRATA_ALLOCATION_DIAGNOSTICS_TRACE_ALLOCATOR_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>

@@ -67,11 +67,7 @@ Allocation* TrackingAllocator::TryAllocate(const Request& request,
     return allocation;
   }
   underlying()->DoFree(allocation);
-  failure = Failure();
-  failure.reason = Failure::Reason::kHostMemory;
-  failure.place = place();
-  failure.layer = name();
-  failure.requested_bytes = request.bytes;
+  failure = Refusal(Failure::Reason::kHostMemory, request);
   return nullptr;
 }
 

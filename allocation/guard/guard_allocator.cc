@@ -5,7 +5,6 @@
 #include <limits>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
@@ -47,10 +46,8 @@ struct Layout {
 };
 
 // Bytes held by the chunk pool at the bottom of a chain; 0 if there is none.
-std::size_t ReservedBelow(const Allocator* layer) {
-  while (layer != nullptr && std::string_view(layer->name()) != "chunk_pool") {
-    layer = layer->underlying();
-  }
+std::size_t ReservedBelow(Allocator* layer) {
+  layer = FindLayer(layer, "chunk_pool");
   return layer != nullptr ? layer->stats().reserved_bytes : 0;
 }
 
@@ -79,12 +76,7 @@ GuardAllocator::~GuardAllocator() {
 Allocation* GuardAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
   const auto refuse = [&](Failure::Reason reason, const char* detail) {
-    failure = Failure();
-    failure.reason = reason;
-    failure.layer = name();
-    failure.detail = detail;
-    failure.place = place();
-    failure.requested_bytes = request.bytes;
+    failure = Refusal(reason, request, detail);
     ledger_.CountFailure();
     return nullptr;
   };
@@ -394,10 +386,7 @@ std::size_t GuardAllocator::Reclaim(Stream /*stream*/,
 }
 
 GuardAllocator* FindGuard(Allocator* layer) {
-  while (layer != nullptr && std::string_view(layer->name()) != "guard") {
-    layer = layer->underlying();
-  }
-  return static_cast<GuardAllocator*>(layer);
+  return static_cast<GuardAllocator*>(FindLayer(layer, "guard"));
 }
 
 std::shared_ptr<GuardReporter> GuardReporterOf(const DecoratorOptions& options,

@@ -1,7 +1,6 @@
 #include "strata/allocation/guard/guard_error.h"
 
 #include <exception>
-#include <ios>
 #include <new>
 #include <sstream>
 #include <utility>

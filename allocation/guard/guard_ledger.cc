@@ -1,7 +1,6 @@
 #include "strata/allocation/guard/guard_ledger.h"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -172,8 +171,7 @@ bool GuardLedger::AddMark(GuardRecord& record, Stream stream) {
 void GuardLedger::RemoveMark(GuardRecord& record, Stream stream) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (record.state != GuardRecord::State::kLive) return;
-  std::vector<Stream>& marks = record.marks;
-  marks.erase(std::remove(marks.begin(), marks.end(), stream), marks.end());
+  std::erase(record.marks, stream);
 }
 
 bool GuardLedger::MarkAt(const GuardRecord& record, std::size_t index,
@@ -202,8 +200,7 @@ void GuardLedger::RemoveMarks(Stream stream) noexcept {
   for (GuardRecord* record = newest_; record != nullptr;
        record = record->older) {
     if (record->state != GuardRecord::State::kLive) continue;
-    std::vector<Stream>& marks = record->marks;
-    marks.erase(std::remove(marks.begin(), marks.end(), stream), marks.end());
+    std::erase(record->marks, stream);
   }
 }
 

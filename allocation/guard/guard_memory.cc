@@ -241,8 +241,7 @@ Status GuardMemory::OrderAfterKnown(Stream other) const noexcept {
 }
 
 Status GuardMemory::OrderAfter(Stream other) const noexcept {
-  if (platform_ == nullptr || other.device < 0 ||
-      other.device >= platform_->device_count()) {
+  if (platform_ == nullptr || !platform_->HasDevice(other.device)) {
     return Status::kInvalidDevice;
   }
   Device& from = platform_->device(other.device);

@@ -3,9 +3,16 @@
 
 #include <cstddef>
 
-#include "strata/allocation/guard/guard_options.h"
+#include "strata/allocation/option_fields.h"
 
 namespace strata {
+
+// Options of the guard; options.def describes each field.
+struct GuardOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/allocation/guard/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 // Values that the guard writes around a block. They are unlikely in the data of
 // a program, and differ from the fill values of blocks.

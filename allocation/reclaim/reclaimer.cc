@@ -1,12 +1,10 @@
 #include "strata/allocation/reclaim/reclaimer.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <new>
 #include <thread>
-#include <utility>
 
 #include "strata/allocation/reclaim/call_gate.h"
 #include "strata/base/log.h"

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,10 +42,27 @@ class ReclaimSource {
 
   // Upper bound in bytes of the memory that Reclaim() could release now: to the
   // system or, if `of_limit`, to a limit on held memory.
-  virtual std::size_t ReclaimableBytes(bool of_limit) const noexcept = 0;
+  virtual std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept {
+    return 0;
+  }
   // Releases memory for a request of `bytes` on `stream`. Returns the bytes
   // released. No lock is held.
   virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;
+};
+
+// A source that calls a function, and releases nothing to the system. `call`
+// has the parameter `bytes` and the result of ReclaimSource::Reclaim.
+class ReclaimCall final : public ReclaimSource {
+ public:
+  using Call = std::function<std::size_t(std::size_t bytes)>;
+
+  explicit ReclaimCall(Call call) : call_(std::move(call)) {}
+  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
+    return call_(bytes);
+  }
+
+ private:
+  const Call call_;
 };
 
 // Runs the reactions to exhausted memory at a place.

@@ -1,8 +1,6 @@
 #include "strata/allocation/reclaim/retry_queue.h"
 
 #include <algorithm>
-#include <limits>
-#include <mutex>
 #include <utility>
 
 #include "strata/base/log.h"
@@ -51,8 +49,8 @@ RetryQueue::~RetryQueue() {
 }
 
 bool RetryQueue::IsCapturing(Stream stream) const noexcept {
-  if (options_.platform == nullptr || stream.uid == 0 || stream.device < 0 ||
-      stream.device >= options_.platform->device_count()) {
+  if (options_.platform == nullptr || stream.uid == 0 ||
+      !options_.platform->HasDevice(stream.device)) {
     return false;
   }
   CaptureStatus capture = CaptureStatus::kNone;

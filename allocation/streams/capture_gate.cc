@@ -1,6 +1,5 @@
 #include "strata/allocation/streams/capture_gate.h"
 
-#include <atomic>
 #include <thread>
 
 #include "strata/base/log.h"

@@ -8,38 +8,18 @@
 
 namespace strata {
 
-class DeferredFrees::Step final : public ReclaimSource {
- public:
-  Step(DeferredFrees& frees, std::size_t (DeferredFrees::*run)() noexcept)
-      : frees_(frees), run_(run) {}
-  // The memory goes to the strategies, not to the system.
-  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-    return 0;
-  }
-  std::size_t Reclaim(Stream /*stream*/,
-                      std::size_t /*bytes*/) noexcept override {
-    return (frees_.*run_)();
-  }
-
- private:
-  DeferredFrees& frees_;
-  std::size_t (DeferredFrees::*const run_)() noexcept;
-};
-
 DeferredFrees::DeferredFrees(std::shared_ptr<TimelineTable> timelines,
                              std::shared_ptr<Reclaimer> reclaimer,
                              bool waits_on_device)
     : timelines_(std::move(timelines)),
       reclaimer_(std::move(reclaimer)),
       waits_on_device_(waits_on_device),
-      marked_(std::make_shared<MarkedFrees>(*this)),
-      drain_step_(std::make_unique<Step>(*this, &DeferredFrees::Drain)),
-      await_step_(std::make_unique<Step>(*this, &DeferredFrees::Await)) {
+      marked_(std::make_shared<MarkedFrees>(*this)) {
   AddSource(marked_);
   if (reclaimer_ == nullptr) return;
   registrations_ = {
-      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, *drain_step_),
-      Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees, *await_step_)};
+      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, drain_step_),
+      Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees, await_step_)};
 }
 
 DeferredFrees::~DeferredFrees() {
@@ -106,7 +86,7 @@ DeferredFrees::Giving::~Giving() {
   if (reclaimer_ != nullptr) reclaimer_->EndGiving(gave_);
 }
 
-void DeferredFrees::TellObserver(const Block& block) const noexcept {
+void DeferredFrees::PassOn(const Block& block) const noexcept {
   Platform& platform = *timelines_->platform();
   const Place place = block.place();
   if (place.kind == PlaceKind::kHost ||
@@ -121,7 +101,7 @@ void DeferredFrees::TellObserver(const Block& block) const noexcept {
 
 void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
   const std::size_t bytes = block.size;
-  TellObserver(block);
+  PassOn(block);
   SetLive(block, true);
   below.DoFree(block.allocation());
   if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(bytes);

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -131,12 +130,9 @@ class DeferredFrees {
   // Frees a deferred block to `below`.
   void FreeNow(Block& block, Allocator& below) noexcept;
   // Call it for a deferred block that `below` receives after captures are over.
-  void PassOn(const Block& block) const noexcept { TellObserver(block); }
+  void PassOn(const Block& block) const noexcept;
 
  private:
-  class Step;
-
-  void TellObserver(const Block& block) const noexcept;
   std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
 
   const std::shared_ptr<TimelineTable> timelines_;
@@ -147,8 +143,8 @@ class DeferredFrees {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<FreeSource>> sources_;  // guarded by mutex_
   std::shared_ptr<MarkedFrees> marked_;
-  std::unique_ptr<ReclaimSource> drain_step_;
-  std::unique_ptr<ReclaimSource> await_step_;
+  ReclaimCall drain_step_{[this](std::size_t /*bytes*/) { return Drain(); }};
+  ReclaimCall await_step_{[this](std::size_t /*bytes*/) { return Await(); }};
   std::array<Reclaimer::Registration, 2> registrations_;
 };
 

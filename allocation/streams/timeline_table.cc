@@ -12,8 +12,7 @@ TimelineTable::TimelineTable(std::shared_ptr<Platform> platform)
 TimelineTable::~TimelineTable() = default;
 
 bool TimelineTable::Names(const Stream& stream) const noexcept {
-  return stream.uid != 0 && stream.device >= 0 &&
-         stream.device < platform_->device_count();
+  return stream.uid != 0 && platform_->HasDevice(stream.device);
 }
 
 const std::shared_ptr<EventPool>& TimelineTable::EventsOf(Device& device) {

@@ -10,8 +10,8 @@
 
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
-#include "strata/allocation/streams/lost_streams.h"
 #include "strata/allocation/streams/side_streams.h"
+#include "strata/allocation/streams/stream_sets.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/base/function_ref.h"
 #include "strata/platform/platform.h"

@@ -13,6 +13,10 @@ void ExplainDeviceFailure(Device& device, Status status, Failure& failure) {
   failure.reason = status == Status::kMemoryAllocation
                        ? Failure::Reason::kDeviceMemory
                        : Failure::Reason::kDevice;
+  AddDeviceMemory(device, failure);
+}
+
+void AddDeviceMemory(Device& device, Failure& failure) {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   if (device.MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {

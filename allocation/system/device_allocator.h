@@ -85,6 +85,8 @@ class ManagedAllocator final : public DeviceAllocator {
 // Sets reason, status and memory numbers of `failure` for a device call that
 // refused memory.
 void ExplainDeviceFailure(Device& device, Status status, Failure& failure);
+// Sets the memory numbers of `failure`, if the device reports them.
+void AddDeviceMemory(Device& device, Failure& failure);
 
 }  // namespace strata
 

@@ -112,14 +112,6 @@ void SystemAllocator::AppendUnreturned(std::vector<BlockInfo>& blocks) const {
       });
 }
 
-bool SystemAllocator::RecordStream(Allocation* /*allocation*/,
-                                   Stream /*stream*/) noexcept {
-  return false;
-}
-void SystemAllocator::EraseStream(Allocation* /*allocation*/,
-                                  Stream /*stream*/) noexcept {}
-void SystemAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
-
 Stats SystemAllocator::stats() const {
   Stats stats;
   stats.allocations = allocations_;

@@ -34,9 +34,11 @@ class SystemAllocator : public Allocator {
     return unreturned_bytes_;
   }
   void AppendUnreturned(std::vector<BlockInfo>& blocks) const final;
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept final;
-  void EraseStream(Allocation* allocation, Stream stream) noexcept final;
-  void StreamDestroyed(Stream stream) noexcept final;
+  bool RecordStream(Allocation* /*of*/, Stream /*stream*/) noexcept final {
+    return false;
+  }
+  void EraseStream(Allocation* /*of*/, Stream /*stream*/) noexcept final {}
+  void StreamDestroyed(Stream /*stream*/) noexcept final {}
 
   Allocator* underlying() const final { return nullptr; }
   Place place() const final { return place_; }

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "strata/allocation/system/device_allocator.h"
 #include "strata/base/log.h"
 #include "strata/platform/device.h"
 
@@ -84,12 +85,7 @@ void Chain::Explain(const Request& request, Failure& failure) const noexcept {
   // bytes of the device.
   if (failure.reason == Failure::Reason::kLimit && device_ != nullptr &&
       place().kind == PlaceKind::kDevice) {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    if (device_->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
-      failure.device_free_bytes = free_bytes;
-      failure.device_total_bytes = total_bytes;
-    }
+    AddDeviceMemory(*device_, failure);
   }
   // The count acquires the lock of every stream: skip it for requests that only
   // try.

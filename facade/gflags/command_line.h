@@ -24,6 +24,9 @@ struct CommandLine {
 //   function, the flags that ask for reports.
 CommandLine SetFlags(const std::vector<std::string>& arguments);
 
+// Whether RegisterFlags found the flag defined by the program.
+bool IsFlagOfProgram(const std::string& name);
+
 }  // namespace strata
 
 #endif  // STRATA_FACADE_GFLAGS_COMMAND_LINE_H_

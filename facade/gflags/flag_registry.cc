@@ -1,5 +1,3 @@
-#include "strata/facade/gflags/flag_registry.h"
-
 #include <gflags/gflags.h>
 
 #include <cstddef>
@@ -7,11 +5,11 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "strata/facade/flags.h"
+#include "strata/facade/gflags/command_line.h"
 
 namespace strata {
 namespace {

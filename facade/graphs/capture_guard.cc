@@ -12,8 +12,7 @@ namespace strata {
 namespace {
 
 Device& DeviceOf(AllocatorFacade& facade, const Stream& stream) {
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= facade.platform().device_count()) {
+  if (stream.uid == 0 || !facade.platform().HasDevice(stream.device)) {
     throw std::invalid_argument("CaptureGuard: the stream names none");
   }
   return facade.platform().device(stream.device);

@@ -38,7 +38,7 @@ void AllocatorFacade::Finish(const Announcement& announcement) noexcept {
 }
 
 void AllocatorFacade::KeepForGraph(GraphPoolId id, int device, Graph graph) {
-  if (device < 0 || device >= platform_->device_count()) {
+  if (!platform_->HasDevice(device)) {
     throw std::invalid_argument("there is no device " + std::to_string(device));
   }
   const Status status =

@@ -1,9 +1,7 @@
 #include "strata/facade/graphs/graph_pool.h"
 
 #include <algorithm>
-#include <atomic>
 #include <new>
-#include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"

@@ -4,7 +4,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "strata/allocation/block_flags.h"
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "strata/allocation/failure.h"
@@ -119,22 +118,6 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
     std::uint64_t number = 0;  // number of the announcement
   };
   struct Ticket;
-  class Step final : public ReclaimSource {
-   public:
-    Step(GraphPools& pools, bool waits) : pools_(pools), waits_(waits) {}
-    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-      return 0;
-    }
-    std::size_t Reclaim(Stream /*stream*/,
-                        std::size_t bytes) noexcept override {
-      return pools_.EndUnused(waits_) ? bytes : 0;
-    }
-
-   private:
-    GraphPools& pools_;
-    const bool waits_;
-  };
-
   // Returns whether a pool, or a postponed object, has ended. With `waits`,
   // waits for the devices first.
   bool EndUnused(bool waits) noexcept;
@@ -161,8 +144,12 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
       std::make_shared<std::atomic<std::size_t>>(0);
   // Per device ordinal: whether graphs of these pools were made on the device.
   std::unique_ptr<std::atomic<bool>[]> has_graphs_;
-  Step ask_step_{*this, /*waits=*/false};
-  Step await_step_{*this, /*waits=*/true};
+  ReclaimCall ask_step_{[this](std::size_t bytes) {
+    return EndUnused(/*waits=*/false) ? bytes : 0;
+  }};
+  ReclaimCall await_step_{[this](std::size_t bytes) {
+    return EndUnused(/*waits=*/true) ? bytes : 0;
+  }};
 };
 
 }  // namespace strata

@@ -3,7 +3,6 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <utility>
 
 #include "strata/allocation/decorators/registered/decorator_factories.h"
 #include "strata/strategy/registry.h"

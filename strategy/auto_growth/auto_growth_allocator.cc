@@ -2,7 +2,6 @@
 
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "strata/base/list_under_lock.h"
 #include "strata/base/log.h"

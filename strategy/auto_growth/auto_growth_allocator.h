@@ -92,7 +92,10 @@ class AutoGrowthAllocator : public PoolingStrategy,
 
   // ChunkHolder.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
+  std::size_t OfferIdle(std::size_t bytes) noexcept override;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void StreamEnds(Stream stream) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
@@ -161,9 +164,6 @@ class AutoGrowthAllocator : public PoolingStrategy,
   // Releases idle chunks to the system, the largest first, until their sum is
   // `bytes`.
   std::size_t GiveBackIdle(std::size_t bytes = SIZE_MAX) noexcept;
-  // GiveBackRequest::Kind::kOffer and kDone.
-  std::size_t OfferIdle(std::size_t bytes) noexcept;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
   // Frees all idle memory, as StreamEnds requires for the own stream.
   virtual void GiveUpIdle() noexcept;
 

@@ -48,20 +48,13 @@ IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
   return idle;
 }
 
-std::size_t AutoGrowthAllocator::GiveBack(
-    const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kBestFit:
-      return ReturnToSystem(DetachSmallest(request.bytes));
-    case GiveBackRequest::Kind::kOffer:
-      return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request);
-    case GiveBackRequest::Kind::kAll:
-      RecallLent(LoanRecall::kWait);
-      return GiveBackIdle();
-  }
-  return 0;
+std::size_t AutoGrowthAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
+  return ReturnToSystem(DetachSmallest(bytes));
+}
+
+std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
+  RecallLent(LoanRecall::kWait);
+  return GiveBackIdle();
 }
 
 std::size_t AutoGrowthAllocator::GiveBackDone(

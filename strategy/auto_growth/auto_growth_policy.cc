@@ -1,11 +1,7 @@
 #include "strata/strategy/auto_growth/auto_growth_policy.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <stdexcept>
-#include <string>
 
-#include "strata/base/size.h"
 #include "strata/strategy/blocks/free_index.h"
 #include "strata/strategy/option_bytes.h"
 

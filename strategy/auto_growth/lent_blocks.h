@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "strata/allocation/chunks/loans.h"
 #include "strata/allocation/streams/stream_timeline.h"

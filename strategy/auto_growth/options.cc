@@ -1,7 +1,6 @@
 #include "strata/strategy/auto_growth/options.h"
 
 #include <stdexcept>
-#include <string>
 
 #include "strata/strategy/option_bytes.h"
 #include "strata/strategy/registry.h"
@@ -10,11 +9,8 @@
 namespace strata {
 
 void CheckAutoGrowthOptions(const AutoGrowthOptions& options) {
-  const std::string& rule = options.auto_growth_chunk_rule;
-  if (rule != "graded" && rule != "exact") {
-    throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
-                                rule + "' (known: graded, exact)");
-  }
+  ChoiceOf("auto_growth_chunk_rule", "rule", options.auto_growth_chunk_rule,
+           {"graded", "exact"});
   if (!(options.auto_growth_give_back_limit >= 0)) {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");

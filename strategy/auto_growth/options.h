@@ -2,7 +2,6 @@
 #define STRATA_STRATEGY_AUTO_GROWTH_OPTIONS_H_
 
 #include <cstdint>
-#include <string>
 
 #include "strata/allocation/option_fields.h"
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -34,24 +32,6 @@ bool IsManaged(const ChunkPool& pool) {
 
 }  // namespace
 
-// The rung of the ladder that writes the memory map: nothing so far has helped.
-// Only a wait, and more rounds of callbacks if allowed, come after it.
-class BfcAllocator::MapSource final : public ReclaimSource {
- public:
-  explicit MapSource(BfcAllocator& allocator) : allocator_(allocator) {}
-  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-    return 0;
-  }
-  std::size_t Reclaim(Stream /*stream*/,
-                      std::size_t /*bytes*/) noexcept override {
-    allocator_.WriteMap();
-    return 0;
-  }
-
- private:
-  BfcAllocator& allocator_;
-};
-
 BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            BfcOptions options)
@@ -75,9 +55,8 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
     StartPlan({kBfcMaxBytes, kBfcMaxBytes}, /*is_all_there_is=*/true);
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
-    map_source_ = std::make_unique<MapSource>(*this);
     map_registration_ =
-        this->pool().RegisterReclaim(ReclaimStep::kReport, *map_source_);
+        this->pool().RegisterReclaim(ReclaimStep::kReport, map_source_);
   }
   this->pool().AddHolder(*this);
 }

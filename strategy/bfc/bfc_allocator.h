@@ -11,10 +11,9 @@
 #include "strata/allocation/hit/hit_path.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/strategy/bfc/arena/arena.h"
+#include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/bfc/growth_plan.h"
-#include "strata/strategy/bfc/growth_turn.h"
 #include "strata/strategy/bfc/options.h"
-#include "strata/strategy/bfc/reports/annotations.h"
 #include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/strategy/pooling_strategy.h"
 
@@ -94,8 +93,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   std::size_t waiting_count() const;
 
  private:
-  class MapSource;
-
   // Acquires the lock and puts every free block into the index.
   [[nodiscard]] std::unique_lock<SpinLock> LockJoined() const {
     std::unique_lock<SpinLock> lock(lock_);
@@ -110,7 +107,9 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // ChunkHolder.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   // Offers nothing: a region serves every stream of the place already.
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   // R7, steps 3 and 4. Null if no block fits, or if records ran out; then
@@ -151,11 +150,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;
   void WriteMap() noexcept;  // If one is due.
-
-  // GiveBackRequest::Kind.
-  std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
-  std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
 
   // Waits for the work of the streams, if streams_are_all. Memory freed before
   // is then safe, as if the frontier had been set.
@@ -198,7 +192,11 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // large was met.
   std::size_t mapped_bytes_ = 0;
 
-  std::unique_ptr<ReclaimSource> map_source_;  // null: no sink
+  // ReclaimStep::kReport; registered if there is a sink.
+  ReclaimCall map_source_{[this](std::size_t /*bytes*/) {
+    WriteMap();
+    return std::size_t{0};
+  }};
   Reclaimer::Registration map_registration_;
 };
 

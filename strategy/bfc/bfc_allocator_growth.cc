@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/system/device_allocator.h"
 #include "strata/base/size.h"
 #include "strata/strategy/bfc/bfc_allocator.h"
 
@@ -163,13 +164,7 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   failure.limit_bytes = 0;
   failure.limit_flag = "";
   Device* device = chain_stream().device();
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  if (device != nullptr &&
-      device->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
-    failure.device_free_bytes = free_bytes;
-    failure.device_total_bytes = total_bytes;
-  }
+  if (device != nullptr) AddDeviceMemory(*device, failure);
   return failure;
 }
 

@@ -69,20 +69,6 @@ IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
   return idle;
 }
 
-std::size_t BfcAllocator::GiveBack(const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kBestFit:
-      return GiveBackBestFit(request.bytes);
-    case GiveBackRequest::Kind::kOffer:
-      return 0;
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request);
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-  }
-  return 0;
-}
-
 std::size_t BfcAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
   AwaitStamps();
   Chunk* region = nullptr;

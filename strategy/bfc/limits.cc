@@ -1,13 +1,13 @@
 #include "strata/strategy/bfc/limits.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "strata/base/log.h"
 #include "strata/base/parse_number.h"
 #include "strata/base/size.h"
+#include "strata/strategy/option_bytes.h"
 
 namespace strata {
 namespace {
@@ -113,11 +113,7 @@ BfcMemoryLimit ResolveBfcLimit(const BfcFlags& options,
 
 void CheckBfcLimits(const BfcFlags& options) {
   const std::uint64_t system_mb = options.bfc_system_memory_in_mb;
-  if (system_mb > std::numeric_limits<std::size_t>::max() >> 20) {
-    throw std::invalid_argument(
-        "bfc_system_memory_in_mb: " + std::to_string(system_mb) +
-        " MiB is more than can be addressed");
-  }
+  CheckMebibytes("bfc_system_memory_in_mb", system_mb);
   if (options.bfc_memory_fraction.empty()) return;
   const BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
   if (system_mb != 0 && fraction.most > 0) {

@@ -2,13 +2,24 @@
 #define STRATA_STRATEGY_BFC_LIMITS_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
+#include "strata/allocation/option_fields.h"
 #include "strata/platform/device.h"
-#include "strata/strategy/bfc/bfc_flags.h"
 
 namespace strata {
+
+// Options of bfc as the user writes them; options.def describes each field.
+// ReadBfcOptions reads them.
+struct BfcFlags {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/strategy/bfc/options.def"
+#undef STRATA_OWN_OPTION
+};
+
+// The options at a place of the host: those that are about devices have their
+// defaults.
+BfcFlags OnHost(const BfcFlags& options);
 
 // The fraction of a device's memory that a pool may hold: at first, and at
 // most.

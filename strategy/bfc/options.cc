@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,30 +11,15 @@
 namespace strata {
 namespace {
 
-// Returns which of two values an option has.
-template <class Value>
-Value Choose(const char* option, const std::string& text, const char* first,
-             Value first_value, const char* second, Value second_value) {
-  if (text == first) return first_value;
-  if (text == second) return second_value;
-  throw std::invalid_argument(std::string(option) + ": unknown value '" + text +
-                              "' (known: " + first + ", " + second + ")");
-}
-
 // "ascending", "descending", or one of them with "-exact".
 BfcEndPolicy ReadEnd(const char* option, const std::string& text) {
-  constexpr std::string_view kExact = "-exact";
+  const std::size_t choice = ChoiceOf(
+      option, "value", text,
+      {"ascending", "descending", "ascending-exact", "descending-exact"});
   BfcEndPolicy policy;
-  policy.splits_exactly = text.ends_with(kExact);
-  const std::string order = policy.splits_exactly
-                                ? text.substr(0, text.size() - kExact.size())
-                                : text;
-  if (order == "descending") {
+  policy.splits_exactly = choice >= 2;
+  if (choice % 2 == 1) {
     policy.hole_order = OrderedIndex::AddressOrder::kDescending;
-  } else if (order != "ascending") {
-    throw std::invalid_argument(
-        std::string(option) + ": unknown value '" + text +
-        "' (known: ascending, descending, ascending-exact, descending-exact)");
   }
   return policy;
 }
@@ -67,10 +51,10 @@ BfcOptions ReadBfcOptions(const StrategyOptions& all) {
   bfc.memory_limit_bytes = options.bfc_memory_limit_bytes;
   if (bfc.memory_limit_bytes != 0) bfc.limit_flag = "--bfc_memory_limit";
   bfc.keep_annotations = options.bfc_keep_annotations;
-  bfc.placement = Choose("bfc_placement", options.bfc_placement, "compat",
-                         BfcPlacement::kCompat, "fast", BfcPlacement::kFast);
-  bfc.backpedal = Choose("bfc_backpedal", options.bfc_backpedal, "always",
-                         BfcBackpedal::kAlways, "once", BfcBackpedal::kOnce);
+  bfc.placement = static_cast<BfcPlacement>(ChoiceOf(
+      "bfc_placement", "value", options.bfc_placement, {"compat", "fast"}));
+  bfc.backpedal = static_cast<BfcBackpedal>(ChoiceOf(
+      "bfc_backpedal", "value", options.bfc_backpedal, {"always", "once"}));
   if (!(bfc.fragmentation_fraction >= 0 && bfc.fragmentation_fraction <= 1)) {
     throw std::invalid_argument(
         "bfc_fragmentation_fraction: must be from 0 to 1");

@@ -1,9 +1,7 @@
 #include "strata/strategy/blocks/front_cache_policy.h"
 
-#include <stdexcept>
 #include <string>
 
-#include "strata/base/size.h"
 #include "strata/strategy/auto_growth/options.h"
 
 namespace strata {
@@ -17,10 +15,7 @@ constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 std::size_t MaxCachedBlock(const FrontCacheOptions& options,
                            bool frees_idle_chunks) {
   const std::string& mode = options.front_cache;
-  if (mode != "off" && mode != "memory" && mode != "speed") {
-    throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
-                                "' (known: off, memory, speed)");
-  }
+  ChoiceOf("strata_front_cache", "mode", mode, {"off", "memory", "speed"});
   // A cached block prevents its chunk from becoming idle.
   if (mode == "off" || frees_idle_chunks) return 0;
   if (options.front_cache_max_block_bytes != 0) {

@@ -5,11 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/allocation/option_fields.h"
 #include "strata/base/size.h"
-#include "strata/strategy/blocks/front_cache_options.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
+
+// Options of the caches of all strategies; options.def describes each field.
+struct FrontCacheOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/strategy/blocks/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 // Limits of the FrontCache of a strategy. The options are --strata_front_cache
 // and --strata_front_cache_max_block.

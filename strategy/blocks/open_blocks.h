@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
-#include "strata/strategy/blocks/block_chain.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {

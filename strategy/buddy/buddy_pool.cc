@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <new>
 
 #include "strata/allocation/block_flags.h"

@@ -3,14 +3,20 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
+#include "strata/allocation/option_fields.h"
 #include "strata/platform/place.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
-#include "strata/strategy/buddy/options.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
+
+// Options of naive_best_fit and thread_local; options.def describes each field.
+struct BuddyOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/strategy/buddy/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 // Errors: std::invalid_argument that names the invalid option of the buddy
 //   strategies.

@@ -83,13 +83,10 @@ class BuddyStrategy : public PoolingStrategy {
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   IdleInfo Idle(std::size_t fit_bytes) const noexcept final;
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept final;
-
-  // GiveBackRequest::Kind.
-  std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
-  std::size_t OfferIdle(std::size_t bytes) noexcept;
-  std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept final;
+  std::size_t OfferIdle(std::size_t bytes) noexcept final;
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept final;
+  std::size_t GiveBackAll() noexcept final;
 
   Allocation* DetachIdle(std::size_t bytes) noexcept;
   Allocation* TakeHuge(const Request& request, std::size_t size,

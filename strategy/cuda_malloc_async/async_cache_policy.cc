@@ -18,11 +18,9 @@ constexpr std::size_t kLargestBin = Gibibytes(1);
 std::size_t LargestBin(const StrategyOptions& options) {
   const std::string& bins =
       options.Get<CudaMallocAsyncOptions>().cuda_malloc_async_bins;
-  if (bins != "none" && bins != "pow2") {
-    throw std::invalid_argument("cuda_malloc_async_bins: unknown bins '" +
-                                bins + "' (known: none, pow2)");
+  if (ChoiceOf("cuda_malloc_async_bins", "bins", bins, {"none", "pow2"}) == 0) {
+    return 0;
   }
-  if (bins == "none") return 0;
   const auto refuse = [](const std::string& other) {
     throw std::invalid_argument("cuda_malloc_async_bins=pow2 contradicts " +
                                 other + ", with which nothing is kept");
@@ -44,12 +42,8 @@ void CheckCudaMallocAsyncOptions(const CudaMallocAsyncOptions& options) {
     throw std::invalid_argument(
         "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
   }
-  if (options.cuda_malloc_async_pool != "own" &&
-      options.cuda_malloc_async_pool != "default") {
-    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
-                                options.cuda_malloc_async_pool +
-                                "' (known: own, default)");
-  }
+  ChoiceOf("cuda_malloc_async_pool", "pool", options.cuda_malloc_async_pool,
+           {"own", "default"});
 }
 
 void CheckCudaMallocAsyncAllocator(const StrategyOptions& all,

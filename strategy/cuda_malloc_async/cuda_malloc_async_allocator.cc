@@ -1,7 +1,5 @@
 #include "strata/strategy/cuda_malloc_async/cuda_malloc_async_allocator.h"
 
-#include <algorithm>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -224,20 +222,6 @@ IdleInfo CudaMallocAsyncAllocator::Idle(
   return idle;
 }
 
-std::size_t CudaMallocAsyncAllocator::GiveBack(
-    const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone();
-    case GiveBackRequest::Kind::kBestFit:
-    case GiveBackRequest::Kind::kOffer:
-      break;  // there are no chunks
-  }
-  return 0;
-}
-
 void CudaMallocAsyncAllocator::StreamEnds(Stream stream) noexcept {
   if (stream == this->stream()) {
     GiveUpIdle();
@@ -265,7 +249,8 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   return flushed;  // The trim reports the other bytes.
 }
 
-std::size_t CudaMallocAsyncAllocator::GiveBackDone() noexcept {
+std::size_t CudaMallocAsyncAllocator::GiveBackDone(
+    const GiveBackRequest& /*request*/) noexcept {
   if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
       chain_stream().IsDone()) {
     FlushCache();

@@ -136,14 +136,13 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // memory back.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return true; }
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  // GiveBackDone and GiveBackAll free the cache, so that DriverPool can return
+  // its memory; GiveBackAll returns the bytes that were cached.
+  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void StreamEnds(Stream stream) noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
 
-  // Free the cache, so that DriverPool can return its memory. GiveBackAll
-  // returns the bytes that were cached.
-  std::size_t GiveBackAll() noexcept;
-  std::size_t GiveBackDone() noexcept;
   void GiveUpIdle() noexcept;
   std::size_t IdleBytes() const noexcept;
 

@@ -245,8 +245,7 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
   const auto found = marks_.find(block);
   if (found == marks_.end()) return;
   std::vector<Stream>& streams = found->second.streams;
-  streams.erase(std::remove(streams.begin(), streams.end(), stream),
-                streams.end());
+  std::erase(streams, stream);
   if (!streams.empty()) return;
   marks_.erase(found);
   RemoveFlag(*block, kBlockMarkedBelow);

@@ -1,8 +1,6 @@
 #include "strata/strategy/cuda_malloc_async/driver_pool.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "strata/allocation/chunks/chunk_holder.h"

@@ -1,9 +1,6 @@
 #ifndef STRATA_STRATEGY_CUDA_MALLOC_ASYNC_OPTIONS_H_
 #define STRATA_STRATEGY_CUDA_MALLOC_ASYNC_OPTIONS_H_
 
-#include <cstdint>
-#include <string>
-
 #include "strata/allocation/option_fields.h"
 
 namespace strata {

@@ -26,11 +26,7 @@ DirectAllocator::~DirectAllocator() {
 Allocation* DirectAllocator::TryAllocate(const Request& request,
                                          Failure& failure) noexcept {
   if ((request.flags & kNoGrowth) != 0) {
-    failure = Failure();
-    failure.reason = Failure::Reason::kNoGrowth;
-    failure.layer = name();
-    failure.place = place();
-    failure.requested_bytes = request.bytes;
+    failure = Refusal(Failure::Reason::kNoGrowth, request);
     return nullptr;
   }
   FreeKept();

@@ -1,12 +1,9 @@
 #include "strata/strategy/pool/pool_allocator.h"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <mutex>
-#include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "strata/allocation/streams/host_order.h"
 #include "strata/base/list_under_lock.h"
@@ -31,11 +28,7 @@ constexpr double kGrowthFactor = 1.1;
 constexpr std::size_t kLeastLimit = 100;
 
 bool IsPow2(const std::string& rounder) {
-  if (rounder != "none" && rounder != "pow2") {
-    throw std::invalid_argument("pool_rounder: unknown rounder '" + rounder +
-                                "' (known: none, pow2)");
-  }
-  return rounder == "pow2";
+  return ChoiceOf("pool_rounder", "rounder", rounder, {"none", "pow2"}) == 1;
 }
 
 double Rate(std::uint64_t part, std::uint64_t all) {
@@ -343,12 +336,13 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   return GiveToSystem(leaving, is_covered || Wait());
 }
 
-std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
+std::size_t PoolAllocator::GiveBackDone(
+    const GiveBackRequest& request) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
   RecordList leaving;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    for (std::size_t taken = 0; taken < bytes;) {
+    for (std::size_t taken = 0; taken < request.bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
       taken += block->size;
@@ -367,19 +361,6 @@ IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();
   idle.system_bytes = cached_system_bytes_;
   return idle;
-}
-
-std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request.bytes);
-    case GiveBackRequest::Kind::kBestFit:
-    case GiveBackRequest::Kind::kOffer:
-      break;  // No piece has a size that other streams use.
-  }
-  return 0;
 }
 
 std::size_t PoolAllocator::size_limit() const {

@@ -1,7 +1,6 @@
 #include "strata/strategy/shared/shared_order.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <new>
 
 #include "strata/allocation/streams/visit_each.h"

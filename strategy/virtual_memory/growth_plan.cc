@@ -1,10 +1,9 @@
 #include "strata/strategy/virtual_memory/growth_plan.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "strata/strategy/blocks/block_list.h"
-#include "strata/strategy/virtual_memory/pages.h"
+#include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/strategy/blocks/block_chain.h"
+#include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/free_handles.h"
 

@@ -11,11 +11,10 @@
 
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
-#include "strata/strategy/blocks/block_chain.h"
+#include "strata/strategy/blocks/block_list.h"
 #include "strata/strategy/blocks/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"
-#include "strata/strategy/virtual_memory/pages.h"
 #include "strata/strategy/virtual_memory/sharing/exported_memory.h"
 #include "strata/strategy/virtual_memory/sharing/peer_access.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"
@@ -142,8 +141,6 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // As GrowByPages; false if there are no addresses.
   bool GrowWith(Effort effort, Pool own, std::size_t size, Block** block,
                 Failure& failure) noexcept;
-  Attempt TryGrow(Pool own, std::size_t size, const Effort& effort,
-                  GrowthPlan& plan, Block** block, Failure& failure) noexcept;
   // Plans under the lock, and removes the blocks of the plan from the lists.
   Attempt PlanUnderLock(Pool own, std::size_t size, const Effort& effort,
                         GrowthPlan& plan, Block** block) noexcept;

@@ -48,7 +48,10 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
   for (int i = 0; i < kMostAttempts; ++i) {
     effort.room_bytes =
         effort.may_create ? pool().budget().RoomBytes(device_) : 0;
-    const Attempt attempt = TryGrow(own, size, effort, plan, block, failure);
+    Attempt attempt = PlanUnderLock(own, size, effort, plan, block);
+    if (attempt == Attempt::kPlanned) {
+      attempt = Execute(own, plan, block, failure);
+    }
     switch (attempt) {
       case Attempt::kServed:
         return true;
@@ -315,14 +318,6 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
   }
   CatchUpGrants();
   return Attempt::kFailed;
-}
-
-VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::TryGrow(
-    Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
-    Block** block, Failure& failure) noexcept {
-  const Attempt attempt = PlanUnderLock(own, size, effort, plan, block);
-  return attempt == Attempt::kPlanned ? Execute(own, plan, block, failure)
-                                      : attempt;
 }
 
 }  // namespace strata

@@ -133,10 +133,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanHandle(
     plan.lacks_host_memory = true;
     return Attempt::kAgain;
   }
-  GrowthPiece piece;
-  piece.at = target.begin;
-  piece.bytes = size;
-  plan.pieces.push_back(piece);
+  plan.pieces.push_back({.at = target.begin, .bytes = size});
   plan.new_bytes = size;
   plan.low = target.begin;
   plan.high = target.end;

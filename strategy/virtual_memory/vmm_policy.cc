@@ -6,7 +6,7 @@
 
 #include "strata/base/parse_number.h"
 #include "strata/base/size.h"
-#include "strata/strategy/virtual_memory/pages.h"
+#include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {
 namespace {

@@ -4,9 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strata/strategy/virtual_memory/options.h"
+#include "strata/allocation/option_fields.h"
 
 namespace strata {
+
+// Options of virtual_memory; options.def describes each field.
+struct VirtualMemoryOptions {
+#define STRATA_OWN_OPTION STRATA_OPTION_FIELD
+#include "strata/strategy/virtual_memory/options.def"
+#undef STRATA_OWN_OPTION
+};
 
 // The sizes of virtual_memory: handles and address ranges; and the decision
 // whether a growth moves free handles or creates new ones.

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "strata/strategy/auto_growth/options.h"
-#include "strata/strategy/bfc/bfc_flags.h"
-#include "strata/strategy/blocks/front_cache_options.h"
-#include "strata/strategy/buddy/options.h"
+#include "strata/strategy/bfc/limits.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
+#include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/strategy/pool/options.h"
 #include "strata/strategy/registry.h"
-#include "strata/strategy/virtual_memory/options.h"
+#include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {
 namespace {

@@ -1,10 +1,8 @@
 #include "strata/strategy/bfc/arena/arena.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/reports/annotations.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {

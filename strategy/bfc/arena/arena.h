@@ -2,7 +2,6 @@
 #define STRATA_STRATEGY_BFC_ARENA_ARENA_H_
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strata/strategy/bfc/arena/arena.h"
-#include "strata/strategy/bfc/reports/annotations.h"
+#include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/blocks/block_list.h"
 
 namespace strata {

@@ -14,8 +14,6 @@
 
 #include "strata/base/log.h"
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/reports/bin_summary.h"
-#include "strata/strategy/bfc/reports/occupancy.h"
 
 namespace strata {
 namespace {

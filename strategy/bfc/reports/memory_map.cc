@@ -15,8 +15,6 @@
 #include "strata/base/json_text.h"
 #include "strata/base/log.h"
 #include "strata/platform/place.h"
-#include "strata/strategy/bfc/reports/bin_summary.h"
-#include "strata/strategy/bfc/reports/occupancy.h"
 
 namespace strata {
 namespace {

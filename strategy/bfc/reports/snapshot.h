@@ -1,12 +1,14 @@
 #ifndef STRATA_STRATEGY_BFC_REPORTS_SNAPSHOT_H_
 #define STRATA_STRATEGY_BFC_REPORTS_SNAPSHOT_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "strata/platform/place.h"
+#include "strata/strategy/bfc/arena/geometry.h"
 
 namespace strata {
 
@@ -68,6 +70,37 @@ struct BfcSnapshot {
   std::vector<ChunkState> chunks;    // In address order, region after region.
   std::vector<SizeAt> size_history;  // Empty without history.
 };
+
+// The chunks of one size class, free and in use. Bytes and counts.
+struct BfcBinSummary {
+  std::size_t chunks = 0;
+  std::size_t chunks_in_use = 0;
+  std::size_t bytes = 0;
+  std::size_t bytes_in_use = 0;            // whole chunks
+  std::size_t requested_bytes_in_use = 0;  // As requested.
+};
+
+// Summaries by bin (geometry.h), of free chunks and chunks in use.
+//
+// Source: tf_bfc.md R53, R54.
+using BfcBinSummaries = std::array<BfcBinSummary, kBfcBins>;
+
+// Cost: O(chunks).
+BfcBinSummaries SummarizeBins(const BfcSnapshot& snapshot);
+
+// Fragmentation: the fraction of the free bytes outside the largest free block.
+// 0 if all is in one block, or nothing is free.
+//
+// Source: tf_bfc.md R51.
+double Fragmentation(const BfcSnapshot::Numbers& numbers);
+
+// The regions as 100 characters, by address: `*` requested bytes, `x` bytes
+// added by rounding, `_` free. In a character with several kinds, `*` wins,
+// then `x`. Without regions the result is "<allocator contains no memory>".
+//
+// Cost: O(chunks).
+// Source: tf_bfc.md R52.
+std::string RenderOccupancy(const BfcSnapshot& snapshot);
 
 }  // namespace strata
 

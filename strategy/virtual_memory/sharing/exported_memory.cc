@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <utility>
-
 namespace strata {
 
 ExportedMemory::ExportedMemory(ExportedMemory&& other) noexcept

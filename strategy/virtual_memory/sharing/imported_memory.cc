@@ -1,8 +1,6 @@
 #include "strata/strategy/virtual_memory/sharing/imported_memory.h"
 
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "strata/allocation/error.h"
 #include "strata/base/log.h"

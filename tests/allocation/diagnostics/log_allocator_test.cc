@@ -182,8 +182,8 @@ TEST_F(LogAllocatorTest, AFileThatCannotBeWrittenIsNamed) {
 }
 
 TEST_F(LogAllocatorTest, TheCarverIsTheLayerAboveTheChunkPool) {
-  EXPECT_STREQ(CarvingLayer(*layer_), "failing");
-  EXPECT_STREQ(CarvingLayer(*place_.system()), "device");
+  EXPECT_STREQ(CarvingLayer(*layer_).name(), "failing");
+  EXPECT_STREQ(CarvingLayer(*place_.system()).name(), "device");
 }
 
 TEST_F(LogAllocatorTest, ThreadsWriteWholeLines) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "strata/allocation/system/host_allocator.h"
-#include "strata/allocation/system/numa_allocator.h"
 #include "strata/base/size.h"
 #include "strata/tests/testing/devices/fake_host.h"
 

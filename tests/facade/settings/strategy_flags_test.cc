@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "strata/strategy/auto_growth/options.h"
-#include "strata/strategy/bfc/bfc_flags.h"
+#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/pool/options.h"
 
 namespace strata {

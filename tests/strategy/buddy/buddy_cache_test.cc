@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/base/size.h"
-#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/naive_best_fit_allocator.h"
 #include "strata/tests/testing/layers/pool_place.h"

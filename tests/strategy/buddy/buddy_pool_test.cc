@@ -19,7 +19,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/base/size.h"
-#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/layers/pool_place.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/strategy/blocks/front_cache_options.h"
+#include "strata/strategy/blocks/front_cache_policy.h"
 #include "strata/strategy/cuda_malloc_async/options.h"
 #include "strata/tests/strategy/cuda_malloc_async/cuda_malloc_async_cache_fixture.h"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "strata/strategy/pool/pool_allocator.h"
-#include "strata/strategy/pool/wait_rounds.h"
 #include "strata/tests/testing/layers/test_place.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/platform/calls/device_call.h"
-#include "strata/strategy/virtual_memory/options.h"
+#include "strata/strategy/virtual_memory/vmm_policy.h"
 #include "strata/tests/strategy/virtual_memory/vmm_fixture.h"
 
 namespace strata {

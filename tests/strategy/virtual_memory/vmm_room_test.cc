@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "strata/strategy/auto_growth/options.h"
-#include "strata/strategy/virtual_memory/options.h"
+#include "strata/strategy/virtual_memory/vmm_policy.h"
 #include "strata/tests/strategy/virtual_memory/vmm_fixture.h"
 
 namespace strata {

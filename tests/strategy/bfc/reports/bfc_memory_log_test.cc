@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "strata/base/size.h"
-#include "strata/strategy/bfc/reports/bin_summary.h"
 #include "strata/strategy/bfc/reports/memory_log.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/tests/strategy/bfc/reports/bfc_snapshot_builder.h"
 
 namespace strata {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/strategy/bfc/reports/memory_map.h"
-#include "strata/strategy/bfc/reports/occupancy.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/tests/strategy/bfc/reports/bfc_snapshot_builder.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/layers/pool_place.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "strata/strategy/bfc/reports/occupancy.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 #include "strata/tests/strategy/bfc/reports/bfc_snapshot_builder.h"
 
 namespace strata {

@@ -11,8 +11,8 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/diagnostics/annotation.h"
+#include "strata/strategy/bfc/arena/note.h"
 #include "strata/strategy/bfc/bfc_allocator.h"
-#include "strata/strategy/bfc/reports/annotations.h"
 #include "strata/tests/strategy/bfc/bfc_fixture.h"
 
 namespace strata {

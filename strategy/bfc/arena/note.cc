@@ -1,8 +1,6 @@
-#include "strata/strategy/bfc/reports/annotations.h"
+#include "strata/strategy/bfc/arena/note.h"
 
 #include <memory>
-#include <new>
-#include <string>
 #include <utility>
 
 #include "strata/allocation/diagnostics/annotation.h"

@@ -1,7 +1,6 @@
-#include "strata/strategy/bfc/reports/occupancy.h"
+#include "strata/strategy/bfc/reports/snapshot.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace strata {
 namespace {
@@ -50,6 +49,20 @@ std::string RenderOccupancy(const BfcSnapshot& snapshot) {
     region_offset += region.size;
   }
   return drawing;
+}
+
+BfcBinSummaries SummarizeBins(const BfcSnapshot& snapshot) {
+  BfcBinSummaries bins;
+  for (const auto& chunk : snapshot.chunks) {
+    BfcBinSummary& bin = bins[static_cast<std::size_t>(BfcBinOf(chunk.size))];
+    ++bin.chunks;
+    bin.bytes += chunk.size;
+    if (!chunk.in_use) continue;
+    ++bin.chunks_in_use;
+    bin.bytes_in_use += chunk.size;
+    bin.requested_bytes_in_use += chunk.requested_bytes;
+  }
+  return bins;
 }
 
 }  // namespace strata

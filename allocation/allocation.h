@@ -107,8 +107,12 @@ struct alignas(64) Chunk {
   std::uint32_t loans = 0;  // number of blocks that are lent
   // Number of recalls of spare loans before the chunk was last used, when idle.
   std::uint16_t recalls_before_use = 0;
-  bool is_loan = false;   // its memory is a block of another strategy's chunk
-  bool is_range = false;  // an address range that is mapped in part
+  // Its memory is a block of another strategy's chunk.
+  bool is_loan : 1 = false;
+  bool is_range : 1 = false;  // an address range that is mapped in part
+  // Chunks of different lanes exchange memory only after its work is done; see
+  // SharedOrder.
+  std::uint8_t lane = 0;
 };
 
 // A piece of memory that a user holds.

@@ -83,6 +83,7 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
       chunk->home = this;
+      chunk->lane = lane;
       Publish(chunk.release(),
               taken.is_fallback ? Preference::kFallback : Preference::kWanted);
     }

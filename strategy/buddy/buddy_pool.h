@@ -98,6 +98,8 @@ class BuddyPool {
   // Links for the owner of the pools, which guards them.
   BuddyPool* next = nullptr;
   BuddyPool* next_spare = nullptr;
+  // Chunk::lane of its chunks; set before the first one.
+  std::uint8_t lane = 0;
 
  private:
   OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }

@@ -55,6 +55,7 @@ BuddyPool* BuddyStrategy::AddPool() noexcept {
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
+  pool->lane = static_cast<std::uint8_t>(pool_count());
   pool->next = pools_.load();
   while (!pools_.compare_exchange_weak(pool->next, pool)) {
   }

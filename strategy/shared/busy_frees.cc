@@ -204,7 +204,7 @@ std::size_t BusyFrees::FreeOrdered() noexcept {
   if (empty() || !order_->MayWaitFor(*share_)) return 0;
   // Blocks freed from here on are not covered by the order.
   const Tick last = timeline_->noted();
-  order_->NoteFree(*share_);
+  order_->NoteFrees(*share_);
   return FreeUpTo(last);
 }
 

@@ -34,15 +34,22 @@ Status Order(ChainStream& earlier, ChainStream& later) noexcept {
 
 }  // namespace
 
-std::uint64_t SharedOrder::Share::SeenOf(const Share& other) const {
+std::uint64_t SharedOrder::Share::SeenOf(const Share& other,
+                                         std::size_t lane) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return other.id_ < seen_.size() ? seen_[other.id_] : 0;
+  return other.id_ < seen_.size() ? seen_[other.id_][lane] : 0;
 }
 
-void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
+void SharedOrder::Share::See(const Share& other, std::size_t lane,
+                             std::uint64_t frees) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (seen_.size() <= other.id_) seen_.resize(other.id_ + 1);
-  seen_[other.id_] = std::max(seen_[other.id_], frees);
+  std::uint64_t& seen = seen_[other.id_][lane];
+  seen = std::max(seen, frees);
+}
+
+void SharedOrder::NoteFrees(Share& share) noexcept {
+  for (std::size_t lane = 0; lane != kLanes; ++lane) NoteFree(share, lane);
 }
 
 void SharedOrder::ForgetOver() noexcept {
@@ -53,7 +60,9 @@ void SharedOrder::ForgetOver() noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::erase_if(shares_, [&](const auto& share) {
       if (share.get() != &over || share.use_count() > 2) return false;
-      gone_frees_ += over.frees_.load();
+      for (std::size_t lane = 0; lane != kLanes; ++lane) {
+        gone_frees_[lane] += over.frees_[lane].load();
+      }
       return true;
     });
   });
@@ -77,10 +86,10 @@ void SharedOrder::Leave(Share& share) noexcept {
   if (share.is_active_.exchange(false)) --active_;
 }
 
-SharedOrder::Shares SharedOrder::Others(const Share& share,
+SharedOrder::Shares SharedOrder::Others(const Share& share, std::size_t lane,
                                         std::uint64_t& frees) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  frees += gone_frees_;
+  frees += gone_frees_[lane];
   Shares others;
   others.reserve(shares_.size());
   for (const auto& other : shares_) {
@@ -98,24 +107,24 @@ bool SharedOrder::MayWaitFor(const Share& share) const noexcept {
          timeline->Close() == Status::kSuccess;
 }
 
-Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
-  if (IsOrdered(share)) return Status::kSuccess;
+Status SharedOrder::OrderAfterOthers(Share& share, std::size_t lane) noexcept {
+  if (IsOrdered(share, lane)) return Status::kSuccess;
   std::uint64_t seen = 0;
   try {
-    for (const auto& other : Others(share, seen)) {
-      const std::uint64_t frees = other->frees_.load();
+    for (const auto& other : Others(share, lane, seen)) {
+      const std::uint64_t frees = other->frees_[lane].load();
       seen += frees;
       // Before Order() reads the tick, so that later frees are counted again.
-      StoreMax(other->looked_at_, frees);
-      if (frees == share.SeenOf(*other)) continue;
+      StoreMax(other->looked_at_[lane], frees);
+      if (frees == share.SeenOf(*other, lane)) continue;
       const Status status = Order(other->stream(), share.stream());
       if (status != Status::kSuccess) return status;
-      share.See(*other, frees);
+      share.See(*other, lane, frees);
     }
   } catch (const std::bad_alloc&) {
     return Status::kMemoryAllocation;
   }
-  StoreMax(share.seen_in_all_, seen);
+  StoreMax(share.seen_in_all_[lane], seen);
   return Status::kSuccess;
 }
 

@@ -50,7 +50,7 @@ Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   Block* const block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
   // After Take, so that the free of this block has been noted.
-  if (!order_->IsOrdered(*share_)) [[unlikely]] {
+  if (!order_->IsOrdered(*share_, SharedOrder::LaneOf(*block))) [[unlikely]] {
     below_->Give(block);
     return nullptr;
   }
@@ -74,7 +74,7 @@ bool StreamView::GiveCached(Block* block) noexcept {
   uses_.Uncount(*block);
   bool is_given = false;
   if (IsDirect()) {
-    order_->NoteFree(*share_);
+    order_->NoteFree(*share_, SharedOrder::LaneOf(*block));
     const std::unique_lock<ChainLock> guard = LockOf(*below_);
     is_given = below_->Give(block);
   } else {
@@ -100,7 +100,8 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
     allocation = underlying()->TryAllocate(request, failure);
   }
   if (allocation == nullptr) return nullptr;
-  const Status status = order_->OrderAfterOthers(*share_);
+  const Status status = order_->OrderAfterOthers(
+      *share_, SharedOrder::LaneOf(*allocation->block()));
   if (status == Status::kSuccess) return allocation;
   // This stream has not used the memory, so there is no free to note.
   underlying()->DoFree(allocation);
@@ -152,7 +153,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
     if (is_event_due) timeline_->Close();
     return;
   }
-  order_->NoteFree(*share_);
+  order_->NoteFree(*share_, SharedOrder::LaneOf(*block));
   underlying()->DoFree(allocation);
 }
 

@@ -58,16 +58,16 @@ class SharedOrderTest : public ::testing::Test {
 TEST_F(SharedOrderTest, AStreamNeverWaitsForItself) {
   const std::uint64_t calls = place_.DeviceCalls();
   for (int i = 0; i < 10; ++i) {
-    order_.NoteFree(*share_a_);
-    EXPECT_EQ(order_.OrderAfterOthers(*share_a_), Status::kSuccess);
+    order_.NoteFree(*share_a_, 0);
+    EXPECT_EQ(order_.OrderAfterOthers(*share_a_, 0), Status::kSuccess);
   }
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
 TEST_F(SharedOrderTest, OrdersAStreamAfterTheWorkBeforeAnothersFree) {
   Submit(*a_, letter_a_);
-  order_.NoteFree(*share_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*b_, letter_b_);
   // Only the order of B behind it can have made A run.
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
@@ -78,7 +78,7 @@ TEST_F(SharedOrderTest, OrdersAStreamAfterTheWorkBeforeAnothersFree) {
 
 TEST_F(SharedOrderTest, WithoutAFreeStreamsStayIndependent) {
   Submit(*a_, letter_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*b_, letter_b_);
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "B");
@@ -87,40 +87,54 @@ TEST_F(SharedOrderTest, WithoutAFreeStreamsStayIndependent) {
 TEST_F(SharedOrderTest, WaitsOncePerStreamThatFreedSomething) {
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
-  order_.NoteFree(*share_a_);
-  order_.NoteFree(*share_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 1U);
-  order_.NoteFree(*share_a_);
-  order_.NoteFree(*share_c);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  order_.NoteFree(*share_c, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 3U);
 }
 
 // Several frees between two checks count as one: the check waits for the last.
 TEST_F(SharedOrderTest, WaitsForTheWorkBeforeTheLastOfSeveralFrees) {
-  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_a_, 0);
   Submit(*a_, letter_a_);
-  order_.NoteFree(*share_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*b_, letter_b_);
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "AB");
 }
 
+TEST_F(SharedOrderTest, AStreamDoesNotWaitForAnotherLane) {
+  order_.NoteFree(*share_a_, 1);
+  EXPECT_TRUE(order_.IsOrdered(*share_b_, 0));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 0U);
+  EXPECT_FALSE(order_.IsOrdered(*share_b_, 1));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 1), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
+  // Blocks of any lane.
+  order_.NoteFrees(*share_a_);
+  EXPECT_FALSE(order_.IsOrdered(*share_b_, 0));
+  EXPECT_FALSE(order_.IsOrdered(*share_b_, 1));
+}
+
 TEST_F(SharedOrderTest, EveryStreamWaitsForAFreeThatAnotherHasLookedFor) {
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
-  order_.NoteFree(*share_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*a_, letter_a_);
-  order_.NoteFree(*share_a_);
-  EXPECT_FALSE(order_.IsOrdered(*share_b_));
-  EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
-  order_.NoteFree(*share_a_);
-  EXPECT_FALSE(order_.IsOrdered(*share_c));
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_FALSE(order_.IsOrdered(*share_b_, 0));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_c, 0), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_FALSE(order_.IsOrdered(*share_c, 0));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*b_, letter_b_);
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "AB");
@@ -132,22 +146,22 @@ TEST_F(SharedOrderTest, WaitsOnTheHostIfTheDeviceRefusesAnEvent) {
         DeviceCall::kStreamWaitEvent}) {
     text_.clear();
     Submit(*a_, letter_a_);
-    order_.NoteFree(*share_a_);
+    order_.NoteFree(*share_a_, 0);
     place_.device().AddFault(FailNth(call, 1));
-    EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+    EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
     EXPECT_EQ(text_, "A") << DeviceCallName(call);
     place_.device().ClearFaults();
   }
 }
 
 TEST_F(SharedOrderTest, AFailedOrderIsTriedAgain) {
-  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_a_, 0);
   place_.device().AddFault(FailAll(DeviceCall::kEventRecord));
   place_.device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
   place_.device().AddFault(FailAll(DeviceCall::kSynchronize));
-  EXPECT_NE(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_NE(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   place_.device().ClearFaults();
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
 }
 
@@ -157,8 +171,8 @@ TEST_F(SharedOrderTest, TheLastWorkOfARetiredStreamComesFirst) {
   a_->timeline()->End();
   a_->Retire();
   EXPECT_EQ(place_.device().StreamDestroy(a_->stream()), Status::kSuccess);
-  order_.NoteFree(*share_a_);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   Submit(*b_, letter_b_);
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "AB");
@@ -166,7 +180,7 @@ TEST_F(SharedOrderTest, TheLastWorkOfARetiredStreamComesFirst) {
 
 TEST_F(SharedOrderTest, ARetiredStreamAtWorkIsNotForgotten) {
   Submit(*a_, letter_a_);
-  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_a_, 0);
   a_->timeline()->End();
   a_->Retire();
   EXPECT_EQ(place_.device().StreamDestroy(a_->stream()), Status::kSuccess);
@@ -174,14 +188,14 @@ TEST_F(SharedOrderTest, ARetiredStreamAtWorkIsNotForgotten) {
   order_.ForgetOver();
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_c, 0), Status::kSuccess);
   Submit(*c, letter_b_);
   EXPECT_EQ(c->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "AB");
 }
 
 TEST_F(SharedOrderTest, ARetiredStreamThatIsDoneIsForgotten) {
-  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_a_, 0);
   a_->timeline()->End();
   a_->Retire();
   EXPECT_EQ(a_->Synchronize(), Status::kSuccess);
@@ -189,7 +203,7 @@ TEST_F(SharedOrderTest, ARetiredStreamThatIsDoneIsForgotten) {
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
   const std::uint64_t calls = place_.DeviceCalls();
-  EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_c, 0), Status::kSuccess);
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
@@ -198,8 +212,8 @@ TEST_F(SharedOrderTest, AStreamWithoutTimelineIsWaitedForOnTheHost) {
       std::make_shared<ChainStream>(place_.device(), place_.NewStream());
   const auto share = Join(plain);
   Submit(*plain, letter_a_);
-  order_.NoteFree(*share);
-  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_, 0), Status::kSuccess);
   EXPECT_EQ(text_, "A");
 }
 
@@ -262,19 +276,19 @@ TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
   const auto third_share = order_.Join(std::make_shared<WaitedStream>());
   std::thread freer([&] {
     while (!is_over) {
-      order_.NoteFree(*own_share_);
+      order_.NoteFree(*own_share_, 0);
       // Waits for it, so that the next one counts too.
-      EXPECT_EQ(order_.OrderAfterOthers(*third_share), Status::kSuccess);
+      EXPECT_EQ(order_.OrderAfterOthers(*third_share, 0), Status::kSuccess);
     }
   });
   int missed = 0;
   for (int i = 0; i < 100'000; ++i) {
-    order_.NoteFree(*other_share_);
+    order_.NoteFree(*other_share_, 0);
     const int waits = other_->waits;
-    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
     missed += other_->waits == waits ? 1 : 0;
     // No new free; an earlier bug counted too many frees as waited for here.
-    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
   }
   is_over = true;
   freer.join();
@@ -290,7 +304,7 @@ TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
   std::thread freer([&] {
     for (int i = 0; i < kFrees; ++i) {
       ++other_->submitted;
-      order_.NoteFree(*other_share_);
+      order_.NoteFree(*other_share_, 0);
       ++noted;
       for (const int seen = rounds; rounds - seen < 2;) {
         std::this_thread::yield();
@@ -300,7 +314,7 @@ TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
   int missed = 0;
   while (noted < kFrees) {
     const int due = noted;
-    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
     missed += other_->waited_for < due ? 1 : 0;
     ++rounds;
     std::this_thread::yield();
@@ -312,8 +326,8 @@ TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
 
 // Frees that are forgotten with a destroyed share still count as waited for.
 TEST_F(SharedOrderThreadsTest, AShareThatIsGoneLeavesNothingToWaitFor) {
-  order_.NoteFree(*other_share_);
-  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  order_.NoteFree(*other_share_, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
   other_->Retire();
   other_share_.reset();
   const std::weak_ptr<WaitedStream> gone = std::exchange(other_, nullptr);
@@ -321,9 +335,9 @@ TEST_F(SharedOrderThreadsTest, AShareThatIsGoneLeavesNothingToWaitFor) {
   const auto third = std::make_shared<WaitedStream>();
   const auto third_share = order_.Join(third);
   EXPECT_TRUE(gone.expired());
-  order_.NoteFree(*third_share);
-  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
-  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  order_.NoteFree(*third_share, 0);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_, 0), Status::kSuccess);
   EXPECT_EQ(third->waits, 1);
 }
 

@@ -110,7 +110,7 @@ struct alignas(64) Chunk {
   // Its memory is a block of another strategy's chunk.
   bool is_loan : 1 = false;
   bool is_range : 1 = false;  // an address range that is mapped in part
-  // Chunks of different lanes exchange memory only after its work is done; see
+  // Memory changes its lane only after all work on that memory is done; see
   // SharedOrder.
   std::uint8_t lane = 0;
 };

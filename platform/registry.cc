@@ -30,9 +30,9 @@ std::string KnownNames() {
   return names;
 }
 
-// The platform, or null with the reason. Only the exception for a machine that
-// lacks this kind of device is a reason: the caller receives those for wrong
-// options.
+// The platform, or null with the reason. std::runtime_error means that the
+// machine lacks this kind of device. Exceptions for wrong options go to the
+// caller.
 std::shared_ptr<Platform> TryMake(const Entry& entry,
                                   const PlatformOptions& options,
                                   std::string* reason) {

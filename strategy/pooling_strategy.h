@@ -63,8 +63,8 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   bool IdleIsDone() noexcept override { return stream_->IsDone(); }
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
 
-  // GiveBackRequest::Kind. A strategy defines those that its memory allows;
-  // the others give nothing back.
+  // One function per GiveBackRequest::Kind, which GiveBack() calls. The default
+  // gives nothing back; a strategy overrides the kinds that its memory allows.
   virtual std::size_t GiveBackBestFit(std::size_t /*bytes*/) noexcept {
     return 0;
   }

@@ -62,7 +62,8 @@ class Loans {
  private:
   // One round of EndRetired().
   std::size_t EndSomeRetired(std::size_t most) noexcept;
-  // The queue of retired holders. Null if it is empty.
+  // Push appends to the queue of retired holders. Pop removes the one that was
+  // pushed first; null if there is none.
   void Push(std::unique_ptr<ChunkHolder> holder) noexcept;
   std::unique_ptr<ChunkHolder> Pop() noexcept;
 

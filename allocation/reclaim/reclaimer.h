@@ -41,7 +41,7 @@ class ReclaimSource {
   virtual ~ReclaimSource() = default;
 
   // Upper bound in bytes of the memory that Reclaim() could release now: to the
-  // system or, if `of_limit`, to a limit on held memory.
+  // system or, if `of_limit`, to a limit on held memory. Default: 0.
   virtual std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept {
     return 0;
   }
@@ -50,8 +50,8 @@ class ReclaimSource {
   virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;
 };
 
-// A source that calls a function, and releases nothing to the system. `call`
-// has the parameter `bytes` and the result of ReclaimSource::Reclaim.
+// A source that calls a function, and reports no reclaimable bytes. `call` has
+// the parameter `bytes` and the result of ReclaimSource::Reclaim.
 class ReclaimCall final : public ReclaimSource {
  public:
   using Call = std::function<std::size_t(std::size_t bytes)>;

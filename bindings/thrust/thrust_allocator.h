@@ -39,7 +39,7 @@ class ThrustAllocator {
   AllocatorFacade& facade_;
   const Place place_;
   const Stream stream_;
-  PointerMap pointers_;  // destroyed before the facade
+  PointerMap pointers_;  // the live allocations, by address
 };
 
 }  // namespace strata

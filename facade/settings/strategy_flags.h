@@ -14,8 +14,8 @@
 namespace strata {
 
 // The options at a place of the host: those that are about devices have their
-// defaults. Overload OnHost in the strategy's options.h if some of its options
-// are about devices.
+// defaults. Overload OnHost beside the strategy's options if some of them are
+// about devices.
 template <class Own>
 Own OnHost(const Own& options) {
   return options;

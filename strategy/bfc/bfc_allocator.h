@@ -106,7 +106,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
 
   // ChunkHolder.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
-  // Offers nothing: a region serves every stream of the place already.
+  // No OfferIdle: a region serves every stream of the place already.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
   std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
   std::size_t GiveBackAll() noexcept override;

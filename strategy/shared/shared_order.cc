@@ -37,15 +37,16 @@ Status Order(ChainStream& earlier, ChainStream& later) noexcept {
 std::uint64_t SharedOrder::Share::SeenOf(const Share& other,
                                          std::size_t lane) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return other.id_ < seen_.size() ? seen_[other.id_][lane] : 0;
+  const std::vector<std::uint64_t>& seen = seen_[lane];
+  return other.id_ < seen.size() ? seen[other.id_] : 0;
 }
 
 void SharedOrder::Share::See(const Share& other, std::size_t lane,
                              std::uint64_t frees) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (seen_.size() <= other.id_) seen_.resize(other.id_ + 1);
-  std::uint64_t& seen = seen_[other.id_][lane];
-  seen = std::max(seen, frees);
+  std::vector<std::uint64_t>& seen = seen_[lane];
+  if (seen.size() <= other.id_) seen.resize(other.id_ + 1);
+  seen[other.id_] = std::max(seen[other.id_], frees);
 }
 
 void SharedOrder::NoteFrees(Share& share) noexcept {

@@ -26,9 +26,10 @@ namespace strata {
 //   streams in use, frees wait first (BusyFrees) and no wait is needed, unless
 //   the user requested waits on the device, or a request would fail. If a
 //   capture forbids to touch B, the host waits for the work of A.
-//   Memory that never passes between two pools of the strategy is in two lanes
-//   (Chunk::lane), and B does not wait for the frees in other lanes than its
-//   own. So the streams of two threads of thread_local stay independent.
+//   A strategy may divide its memory into lanes (Chunk::lane). Memory changes
+//   its lane only after all work on it is done. So B waits only for frees in
+//   the lane of its block, and the streams of two threads of thread_local stay
+//   independent.
 // Threads: any thread. No lock is held during a device call.
 // Cost: two atomic loads if no other stream freed anything. Else one event,
 //   recorded and waited for, per stream that did. The host waits for a stream
@@ -45,6 +46,7 @@ class SharedOrder final : public ChainStream {
   // One chain: its stream, and the frees of others it is ordered after.
   class Share;
 
+  // Pools beyond this number share lanes, which orders more than is needed.
   static constexpr std::size_t kLanes = 16;
   static std::size_t LaneOf(const Block& block) noexcept {
     return block.chunk != nullptr ? block.chunk->lane % kLanes : 0;
@@ -61,9 +63,10 @@ class SharedOrder final : public ChainStream {
   bool several() const noexcept { return active_.load() > 1; }
   bool IsActive(const Share& share) const noexcept;
 
-  // Notes that `share` is about to free memory of `lane` to the strategy, which
-  // its stream may still use; or memory of any lane.
+  // Notes that `share` is about to free memory of `lane` to the strategy, and
+  // that its stream may still use this memory.
   void NoteFree(Share& share, std::size_t lane) noexcept;
+  // NoteFree for memory of all lanes.
   void NoteFrees(Share& share) noexcept;
   // Orders later work of the stream of `share` after the work of every free in
   // `lane` noted so far. If it fails, no memory may be handed out. kNotReady:
@@ -130,8 +133,8 @@ class SharedOrder::Share {
   // after.
   Counts seen_in_all_{};
   mutable std::mutex mutex_;
-  // By id and lane; guarded by mutex_.
-  std::vector<std::array<std::uint64_t, kLanes>> seen_;
+  // By lane and id; guarded by mutex_.
+  std::array<std::vector<std::uint64_t>, kLanes> seen_;
 };
 
 // Inline, because every hit calls them.

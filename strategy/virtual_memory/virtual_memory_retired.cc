@@ -13,8 +13,9 @@
 namespace strata {
 namespace {
 
-// A growth unmaps this fraction of the retired addresses that exceed the number
-// of handles, so that no growth pays for several earlier ones.
+// Divisor of the number of retired addresses beyond the number of handles: a
+// growth unmaps so many, so that no growth pays for several earlier ones
+// (docs/rules/virtual_memory.md).
 constexpr std::size_t kSurplusDivisor = 16;
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <thread>
+#include <vector>
 
+#include "strata/base/size.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
 
@@ -65,6 +67,24 @@ TEST_F(FacadeThreadLocalTest, AThreadWaitsForFreesIntoItsOwnPool) {
   }).join();
   EXPECT_EQ(UseAndFree(own_), freed);
   EXPECT_EQ(log.Of(DeviceCall::kStreamWaitEvent).size(), 1U);
+}
+
+// The device is full of idle chunks of this thread's pool.
+TEST_F(FacadeThreadLocalTest, MemoryPassesToAnotherPoolAfterItsWork) {
+  std::vector<AllocationPtr> blocks;
+  Failure failure;
+  const Request request{.bytes = Mebibytes(3), .flags = kNoRetry};
+  do {
+    blocks.push_back(facade().TryAlloc(kPlace, request, own_, failure));
+  } while (blocks.back() != nullptr);
+  EXPECT_EQ(device().MemsetAsync(scratch_, 1, 64, own_), Status::kSuccess);
+  blocks.clear();
+  const CallLog log(device());
+  std::thread([&] {
+    const AllocationPtr block = facade().Alloc(kPlace, Mebibytes(3), other_);
+    const bool is_ordered = !log.Of(DeviceCall::kStreamWaitEvent).empty();
+    EXPECT_TRUE(is_ordered || !device().Step(own_));
+  }).join();
 }
 
 }  // namespace

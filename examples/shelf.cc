@@ -37,7 +37,7 @@ class ShelfStrategy final : public strata::PoolingStrategy {
   }
   ~ShelfStrategy() override {
     pool().RemoveHolder(*this);
-    GiveBackAll();
+    ShelfStrategy::GiveBackAll();
   }
 
   strata::Allocation* TryAllocate(const strata::Request& request,
@@ -143,12 +143,7 @@ class ShelfStrategy final : public strata::PoolingStrategy {
     idle.system_bytes = idle_bytes_ + shelf_.size() * strata::kSystemStepBytes;
     return idle;
   }
-  std::size_t GiveBack(
-      const strata::GiveBackRequest& request) noexcept override {
-    const bool is_all = request.kind == strata::GiveBackRequest::Kind::kAll;
-    return is_all ? GiveBackAll() : 0;
-  }
-  std::size_t GiveBackAll() noexcept {
+  std::size_t GiveBackAll() noexcept override {
     strata::RecordList leaving;
     {
       const std::lock_guard<strata::SpinLock> guard(lock_);

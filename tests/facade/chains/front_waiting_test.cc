@@ -155,6 +155,7 @@ TEST_F(FrontWaitingTest, AHitTakesInNothing) {
 // Unless it would reach a new peak.
 TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   BuildStreams();
+  const AllocationPtr other = UseOther();
   for (int i = 0; i < 4; ++i) Alloc(1000).reset();
   AllocationPtr first = Alloc(1000);
   const AllocationPtr second = Alloc(1000);

@@ -23,9 +23,11 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.
 constexpr std::size_t kQuantumDivisor = 256;
-// Divisor of the reserved bytes: least room with which a stream moves memory
-// once it holds more than its peak (IsAmple).
-constexpr std::size_t kAmpleRoomDivisor = 4;
+// Least room with which a stream moves memory, as a fraction of its reserved
+// bytes; docs/rules/virtual_memory.md. The second is for a stream that holds
+// more than its peak (IsAmple).
+constexpr double kLeastRoom = 2.4;
+constexpr double kLeastAmpleRoom = 0.25;
 // First range of an arena, as a fraction of the device's memory.
 constexpr std::size_t kFirstRangeDivisor = 8;
 constexpr std::size_t kFirstSmallRangeDivisor = 64;
@@ -122,9 +124,10 @@ bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
   Held then = held;
   then.reserved_bytes += missing;
   // With little room left, a growth creates as much as it can.
-  const std::size_t least_room =
-      held.reserved_bytes / (IsAmple(then) ? kAmpleRoomDivisor : 1);
-  return room >= least_room && credit < PriceOf(missing, then);
+  const double least_room = (IsAmple(then) ? kLeastAmpleRoom : kLeastRoom) *
+                            static_cast<double>(held.reserved_bytes);
+  return static_cast<double>(room) >= least_room &&
+         credit < PriceOf(missing, then);
 }
 
 }  // namespace strata

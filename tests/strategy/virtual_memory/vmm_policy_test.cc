@@ -80,9 +80,11 @@ TEST(VmmPolicyTest, TheDialCreatesForCredit) {
                                  Used(Gibibytes(10)), Mebibytes(2)));
   EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70),
                                   Used(Gibibytes(10)), Mebibytes(2)));
-  // More is reserved than is free.
+  // The room is less than 2.4 times the held bytes.
+  EXPECT_TRUE(
+      policy.PrefersFree(Mebibytes(4), Gibibytes(25), Used(Gibibytes(10)), 0));
   EXPECT_FALSE(
-      policy.PrefersFree(Mebibytes(4), Gibibytes(39), Used(Gibibytes(41)), 0));
+      policy.PrefersFree(Mebibytes(4), Gibibytes(23), Used(Gibibytes(10)), 0));
 }
 
 TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {

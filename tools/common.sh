@@ -76,6 +76,10 @@ run_fuzz_target() {
 # the time. Tests have their own checks.
 run_tidy() {
   local folder=$root/build/tidy
+  # With a configuration that it cannot read, clang-tidy succeeds and checks little.
+  if (cd "$root" && clang-tidy --dump-config 2>&1) | grep "Error parsing"; then
+    return 1
+  fi
   cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DSTRATA_UNITY_LAYERS=ON &&

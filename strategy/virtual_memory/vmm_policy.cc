@@ -23,9 +23,9 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.
 constexpr std::size_t kQuantumDivisor = 256;
-// Least room with which a stream moves memory, as a fraction of its reserved
-// bytes; docs/rules/virtual_memory.md. The second is for a stream that holds
-// more than its peak (IsAmple).
+// Least room with which a stream moves memory, in multiples of the bytes that
+// it holds; docs/rules/virtual_memory.md. kLeastAmpleRoom is for a stream that
+// holds more than its peak (IsAmple).
 constexpr double kLeastRoom = 2.4;
 constexpr double kLeastAmpleRoom = 0.25;
 // First range of an arena, as a fraction of the device's memory.
@@ -123,7 +123,7 @@ bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
   if (IsSettled(held)) return false;
   Held then = held;
   then.reserved_bytes += missing;
-  // With little room left, a growth creates as much as it can.
+  // With less room, a growth creates as much as it can.
   const double least_room = (IsAmple(then) ? kLeastAmpleRoom : kLeastRoom) *
                             static_cast<double>(held.reserved_bytes);
   return static_cast<double>(room) >= least_room &&

@@ -56,7 +56,7 @@ class VmmPolicy {
   };
   // Whether a growth that lacks `missing` bytes moves free handles first.
   // `credit`: bytes that may be created for bytes moved before. A number of
-  // --strata_vmm_remap acts as `lazy` once the stream has settled.
+  // --strata_vmm_remap acts as `lazy` with little room, and once settled.
   bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
   // Whether a stream has moved enough since its peak rose;

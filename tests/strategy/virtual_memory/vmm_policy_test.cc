@@ -80,7 +80,7 @@ TEST(VmmPolicyTest, TheDialCreatesForCredit) {
                                  Used(Gibibytes(10)), Mebibytes(2)));
   EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70),
                                   Used(Gibibytes(10)), Mebibytes(2)));
-  // The room is less than 2.4 times the held bytes.
+  // A stream moves with 2.4 times the held bytes of room, not with less.
   EXPECT_TRUE(
       policy.PrefersFree(Mebibytes(4), Gibibytes(25), Used(Gibibytes(10)), 0));
   EXPECT_FALSE(

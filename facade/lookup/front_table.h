@@ -74,7 +74,7 @@ class FrontTable {
   template <class Visit>
   void RemoveAll(Place place, Visit visit) {
     for (std::atomic<Node*>& head : buckets_) {
-      if (head.load() == nullptr) continue;  // as in most
+      if (head.load() == nullptr) continue;  // Most are empty.
       while (Front* front = TakeFrom(head, kPlaceMask, KeyOf(place, 0))) {
         ChangeVersion();  // first: it ends the routes to this front
         visit(front);

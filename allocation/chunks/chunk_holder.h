@@ -95,8 +95,6 @@ class ChunkHolder {
     Stream stream;
     // Layer that holds the memory; null if no chain contains it.
     const Allocator* layer = nullptr;
-    // True if there are no further allocations from it.
-    bool has_ended = false;
   };
 
   explicit ChunkHolder(const Identity& identity) : identity_(identity) {}
@@ -147,10 +145,14 @@ class ChunkHolder {
   // For borrowers: returns idle chunks that are loans to their lenders. Returns
   // their bytes.
   virtual std::size_t ReturnLoans(LoanRecall /*which*/) noexcept { return 0; }
-  // True if the holder can be destroyed: no loans, no exported memory, no pages
-  // that work may still use. After that it lends nothing. False: call again
-  // later.
-  virtual bool EndLending() noexcept { return true; }
+  // True if the holder can be destroyed: no loans, no exported memory, and, if
+  // `end` is kWhenDone, no pages that work may still use. After that it lends
+  // nothing. False: call again later.
+  enum class End : std::uint8_t {
+    kWhenDone,  // the destructor never waits for work
+    kNow,       // it waits, and releases the pages even if the wait fails
+  };
+  virtual bool EndLending(End /*end*/) noexcept { return true; }
 
  private:
   friend class Loans;

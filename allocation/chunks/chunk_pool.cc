@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "strata/allocation/chunks/ended_pool.h"
 #include "strata/base/log.h"
 
 namespace strata {
@@ -72,7 +71,6 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
 ChunkPool::~ChunkPool() {
   take_registration_.Reset();
   release_registration_.Reset();
-  ended_.reset();
   Close();
   STRATA_LOG_IF(Error, reserved_bytes() != 0)
       << "chunk_pool: " << reserved_bytes() << " bytes on " << ToString(place())
@@ -176,23 +174,29 @@ void ChunkPool::TellOfRange(void* data, std::size_t bytes,
   Visit(data, bytes, count_change);
 }
 
+std::size_t ChunkPool::IdleBytes() const noexcept {
+  return market_.Idle().bytes_with_lent +
+         (below_ != nullptr ? below_->IdleBytes() : 0);
+}
+
 std::size_t ChunkPool::GiveBackOfOthers(std::size_t bytes,
+                                        std::size_t least_bytes,
                                         const ChunkHolder& asking) noexcept {
+  if (IdleBytes() < least_bytes) return 0;
   std::size_t given = market_.GiveBackDone(bytes, &asking);
   if (below_ != nullptr && given < bytes) {
-    given += below_->GiveBackOfOthers(bytes - given, asking);
+    given += below_->GiveBackOfOthers(bytes - given, /*least_bytes=*/0, asking);
   }
   return given;
 }
 
 void ChunkPool::EndAllocations() noexcept {
-  if (below_ == nullptr || ended_ != nullptr || budget_.held_bytes() == 0) {
-    return;
-  }
+  if (below_ == nullptr || budget_.held_bytes() == 0) return;
   market_.GiveBackAll(SIZE_MAX);
   if (budget_.held_bytes() == 0) return;
   try {
-    ended_ = std::make_unique<EndedPool>(*this, *below_);
+    below_->market_.AddEnded(
+        std::shared_ptr<IdleMarket>(shared_from_this(), &market_));
   } catch (const std::bad_alloc&) {
     STRATA_LOG(Error) << "chunk_pool: no host memory to list "
                       << budget_.held_bytes() << " bytes on "

@@ -20,8 +20,6 @@
 
 namespace strata {
 
-class EndedPool;
-
 // The boundary between the strategies of one place and the system.
 //
 // Model: a strategy allocates chunks here, or maps pages and reports them. When
@@ -36,7 +34,9 @@ class EndedPool;
 //   layer below, of a holder or of a visitor.
 // Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
 //   M6.
-class ChunkPool final : public Decorator, private IdleMarket::Sink {
+class ChunkPool final : public Decorator,
+                        private IdleMarket::Sink,
+                        public std::enable_shared_from_this<ChunkPool> {
  public:
   // `limit_bytes` 0: no limit. `reclaimer` belongs to the place. `limit_flag`
   // is the flag named in failures: Failure::limit_flag.
@@ -78,10 +78,13 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   // Notifies the visitors of this pool and of the pool below that `bytes` at
   // `data` were mapped (+1), or are about to be unmapped (-1).
   void TellOfRange(void* data, std::size_t bytes, int count_change) noexcept;
+  // Upper bound of the idle bytes here and in the pool below.
+  std::size_t IdleBytes() const noexcept;
   // Releases idle memory of all holders but `asking`, here and in the pool
-  // below, if its last use has completed, until the sum is `bytes`. Returns the
-  // bytes released. Never waits.
-  std::size_t GiveBackOfOthers(std::size_t bytes,
+  // below, if its last use has completed, until the sum is `bytes`. Releases
+  // nothing if all holders together have less than `least_bytes` idle. Returns
+  // the bytes released. Never waits.
+  std::size_t GiveBackOfOthers(std::size_t bytes, std::size_t least_bytes,
                                const ChunkHolder& asking) noexcept;
 
   // Is called for each range of memory that the system gives or receives: a
@@ -114,7 +117,7 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   void Close() noexcept { market_.Close(); }
   // For a pool on top of another: releases all idle memory after the last
   // allocation. Blocks may still be live. The pool below later releases memory
-  // that becomes idle.
+  // that becomes idle. A shared pointer must own this pool.
   void EndAllocations() noexcept;
 
   std::size_t limit_bytes() const { return budget_.limit_bytes(); }
@@ -162,10 +165,6 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   HolderList holders_;
   Loans loans_;
   IdleMarket market_;
-  // This pool as a holder of below_ after it has ended; else null. Written
-  // once.
-  std::unique_ptr<EndedPool> ended_;
-
   std::unique_ptr<ReclaimSource> take_step_;
   std::unique_ptr<ReclaimSource> release_step_;
   Reclaimer::Registration take_registration_;

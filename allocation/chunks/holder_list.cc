@@ -37,7 +37,6 @@ void HolderList::Add(ChunkHolder& holder) {
   }
   entries_->push_back(std::move(entry));  // within its capacity
   ++count_;
-  if (holder.identity().has_ended) ++ended_count_;
 }
 
 void HolderList::Remove(ChunkHolder& holder) noexcept {
@@ -55,7 +54,6 @@ void HolderList::Remove(ChunkHolder& holder) noexcept {
       }));
     }
     --count_;
-    if (holder.identity().has_ended) --ended_count_;
     entry->gate.Shut();
     // Until Renew() the entry stays in the list, but its gate is closed.
     if (entries_->size() - count_ > count_ / 4 + kMostGone) {

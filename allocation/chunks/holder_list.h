@@ -66,8 +66,6 @@ class HolderList {
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
-  // True if a holder has ended (ChunkHolder::Identity).
-  bool has_ended() const noexcept { return ended_count_ != 0; }
 
   Round RoundOf(Asked asked) const;
   // Makes the next round of kSome ask other holders, if not all are asked.
@@ -110,7 +108,6 @@ class HolderList {
   // heed its end.
   std::unordered_multimap<std::uint64_t, std::shared_ptr<Entry>> by_stream_;
   std::atomic<std::size_t> count_{0};
-  std::atomic<std::size_t> ended_count_{0};
   // Index of the first holder of a round of kSome; wraps.
   std::atomic<std::size_t> turn_{0};
 };

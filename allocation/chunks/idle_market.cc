@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/base/log.h"
@@ -102,18 +103,37 @@ std::size_t IdleMarket::GiveBackAll(std::size_t bytes) noexcept {
 
 std::size_t IdleMarket::Release() noexcept {
   std::size_t given = 0;
-  if (holders_.has_ended()) {
-    holders_.ForEach([&](ChunkHolder& holder) {
-      if (holder.identity().has_ended) given += holder.GiveBack({Kind::kAll});
-    });
-  }
+  ForEachEnded(
+      [&](IdleMarket& ended) { given += ended.GiveBackAll(SIZE_MAX); });
   given += GiveOffered(/*all=*/false);
   return given + sink_.ReleaseBelow();
 }
 
 void IdleMarket::Close() noexcept {
+  ForEachEnded([](IdleMarket& ended) { ended.Close(); });
+  loans_.Close();
   GiveOffered(/*all=*/true);
   sink_.ReleaseBelow();
+}
+
+void IdleMarket::AddEnded(const std::weak_ptr<IdleMarket>& ended) {
+  const std::lock_guard<std::mutex> guard(ended_mutex_);
+  std::erase_if(ended_, [](const auto& one) { return one.expired(); });
+  ended_.push_back(ended);
+}
+
+void IdleMarket::ForEachEnded(
+    FunctionRef<void(IdleMarket&)> ask) const noexcept {
+  // By position, because the list may change concurrently.
+  for (std::size_t i = 0;; ++i) {
+    std::shared_ptr<IdleMarket> ended;
+    {
+      const std::lock_guard<std::mutex> guard(ended_mutex_);
+      if (i >= ended_.size()) return;
+      ended = ended_[i].lock();
+    }
+    if (ended != nullptr) ask(*ended);
+  }
 }
 
 std::size_t IdleMarket::GiveOffered(bool all) noexcept {
@@ -147,6 +167,12 @@ IdleInfo IdleMarket::Idle() const noexcept {
     sum.bytes_with_lent += idle.bytes_with_lent;
     sum.system_bytes += idle.system_bytes;
   });
+  ForEachEnded([&](const IdleMarket& ended) {
+    const IdleInfo idle = ended.Idle();
+    sum.bytes += idle.bytes_with_lent;
+    sum.bytes_with_lent += idle.bytes_with_lent;
+    sum.system_bytes += idle.system_bytes;
+  });
   if (const std::shared_ptr<DriverHeld> held = budget_.driver_held()) {
     const std::size_t bytes = held->IdleBytes();
     sum.bytes_with_lent += bytes;
@@ -160,6 +186,8 @@ bool IdleMarket::IsUnused() const noexcept {
   std::size_t idle = offered_.Bytes();
   holders_.ForEach(
       [&](ChunkHolder& holder) { idle += holder.Idle(/*fit_bytes=*/0).bytes; });
+  ForEachEnded(
+      [&](const IdleMarket& ended) { idle += ended.Idle().bytes_with_lent; });
   return budget_.claimed_bytes() == idle && budget_.changes() == changes;
 }
 

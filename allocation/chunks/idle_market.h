@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "strata/allocation/chunks/memory_budget.h"
 #include "strata/allocation/chunks/offered_chunks.h"
 #include "strata/allocation/streams/chain_stream.h"
+#include "strata/base/function_ref.h"
 
 namespace strata {
 
@@ -76,11 +79,17 @@ class IdleMarket {
   // waiting for streams once `bytes` were released without a wait.
   std::size_t GiveBackAll(std::size_t bytes) noexcept;
   // Releases offered chunks to the system after a wait for their last use, and
-  // the idle memory of ended holders. Returns the bytes released.
+  // the idle memory of ended pools. Returns the bytes released.
   std::size_t Release() noexcept;
-  // Like Release(), and also releases chunks if the wait for their last use
+  // Like Release(), and also releases memory if the wait for its last use
   // fails. Call it after the last allocation at the place.
   void Close() noexcept;
+  // Adds the market of a pool on top of this one that has no further
+  // allocations. Its live blocks keep that pool alive; its idle memory counts
+  // as idle here, and is released here.
+  //
+  // Errors: std::bad_alloc.
+  void AddEnded(const std::weak_ptr<IdleMarket>& ended);
 
   // Sums of all idle memory, without best_fit and largest. An upper bound while
   // threads change it.
@@ -120,6 +129,9 @@ class IdleMarket {
   static std::size_t GiveLargest(Found found, const HolderList::Round& round,
                                  std::size_t bytes) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
+  // Calls `ask` with the market of each ended pool. The call may free the last
+  // block of the pool, which is destroyed after the call.
+  void ForEachEnded(FunctionRef<void(IdleMarket&)> ask) const noexcept;
 
   Sink& sink_;
   MemoryBudget& budget_;
@@ -127,6 +139,8 @@ class IdleMarket {
   Loans& loans_;
   OfferedChunks offered_;
   std::atomic<std::size_t> given_back_bytes_{0};  // before growth, in total
+  mutable std::mutex ended_mutex_;
+  std::vector<std::weak_ptr<IdleMarket>> ended_;  // guarded by ended_mutex_
 };
 
 }  // namespace strata

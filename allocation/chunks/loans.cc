@@ -103,7 +103,7 @@ void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
   // Two for each new holder, so that none stays for long.
   EndRetired(/*most=*/2);
   const std::uint64_t calls = end_calls_;
-  if (holder->EndLending()) return;
+  if (holder->EndLending(end_)) return;
   Push(std::move(holder));
   // Another call of EndRetired() may have missed the new holder.
   if (end_calls_ != calls) EndRetired();
@@ -126,7 +126,7 @@ std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
   for (most = std::min(most, retired_count_.load()); most != 0; --most) {
     std::unique_ptr<ChunkHolder> holder = Pop();
     if (holder == nullptr) break;
-    if (!holder->EndLending()) {
+    if (!holder->EndLending(end_)) {
       Push(std::move(holder));
       continue;
     }

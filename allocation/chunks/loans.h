@@ -55,6 +55,9 @@ class Loans {
   // object may be destroyed meanwhile unless the caller holds the pool.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
   bool has_retired() const noexcept { return retired_count_ != 0; }
+  // After the last allocation at the place: from now on retired holders end
+  // without regard to the work that uses their pages (ChunkHolder::End::kNow).
+  void Close() noexcept { end_ = ChunkHolder::End::kNow; }
   // Destroys each of the first `most` retired holders that can end. Returns the
   // bytes of their idle chunks, without chunks that they offer.
   std::size_t EndRetired(std::size_t most = SIZE_MAX) noexcept;
@@ -75,6 +78,7 @@ class Loans {
   ChunkHolder* last_retired_ = nullptr;  // guarded by lock_
   std::atomic<std::size_t> retired_count_{0};
   std::atomic<std::uint64_t> end_calls_{0};  // calls of EndRetired()
+  std::atomic<ChunkHolder::End> end_{ChunkHolder::End::kWhenDone};
 };
 
 }  // namespace strata

@@ -102,7 +102,7 @@ class AutoGrowthAllocator : public PoolingStrategy,
   Allocation* Lend(const LoanRequest& request) noexcept override;
   void TakeBack(Allocation* loan) noexcept override;
   std::size_t ReturnLoans(LoanRecall which) noexcept override;
-  bool EndLending() noexcept override;
+  bool EndLending(End end) noexcept override;
   bool IdleIsDone() noexcept override {
     return is_over_ || PoolingStrategy::IdleIsDone();
   }
@@ -179,7 +179,8 @@ class AutoGrowthAllocator : public PoolingStrategy,
 
   // Whether chain_stream() may be queried.
   std::atomic<bool> has_stream_{true};
-  // Whether all work of the stream is known to be done, and no more will come.
+  // Whether all work of the stream is known to be done, or is waited for no
+  // longer. No more will come.
   std::atomic<bool> is_over_{false};
 
   // Guarded by lock_.

@@ -44,7 +44,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   ReturnLoans(LoanRecall::kWait);
   RecallLent(LoanRecall::kIdle);
   GiveBackIdle();
-  if (EndLending()) return;
+  if (EndLending(End::kWhenDone)) return;
   const Status status = chain_stream().Synchronize();
   // kNotReady: a capture was announced, or a graph may still run.
   STRATA_LOG_IF(Error,
@@ -57,7 +57,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   has_stream_ = false;
 }
 
-bool AutoGrowthAllocator::EndLending() noexcept {
+bool AutoGrowthAllocator::EndLending(End /*end*/) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   if (loans_ != 0 || idle_loans_.first() != nullptr) return false;
   may_lend_ = false;

@@ -20,6 +20,10 @@ struct GrowthTarget {
   std::byte* end = nullptr;
   std::size_t missing_bytes = 0;  // Bytes to map, whole pages.
   std::size_t run_bytes = 0;      // SIZE_MAX: the run ends its range
+
+  bool Overlaps(const PageHandle& handle) const {
+    return handle.base < end && handle.end() > begin;
+  }
 };
 
 // Chooses the addresses for a block of `size` bytes that need the fewest bytes

@@ -52,11 +52,11 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
   pool().RemoveHolder(*this);
   peers_->Remove(*this);
   ReturnLoans(LoanRecall::kWait);
+  AwaitPages();
   GiveUpIdle();
   ReleaseFree(SIZE_MAX, Wait::kForStream);
   std::vector<Block*> retired;
-  if (ReserveForRetired(retired, SIZE_MAX) && retired.capacity() != 0 &&
-      AwaitStream()) {
+  if (ReserveForRetired(retired, SIZE_MAX) && retired.capacity() != 0) {
     {
       const std::lock_guard<ChainLock> guard(lock_);
       TakeRetired(Retired::kAll, retired);
@@ -64,8 +64,78 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
     std::size_t released = 0;
     UnmapTaken(retired, &released);
   }
+  ReleaseRest();
   FreeRanges();
   LoseRefused();
+}
+
+void VirtualMemoryAllocator::AwaitPages() noexcept {
+  if (handle_count_ == 0 || AwaitStream()) return;
+  STRATA_LOG(Error) << name() << ": pages of stream " << stream().uid << " on "
+                    << ToString(place())
+                    << " go to the system although the stream that used them "
+                       "could not be waited for";
+  is_over_ = true;
+}
+
+// No other thread knows this object: the driver is called while nothing is
+// locked, and the lists stay as they are.
+void VirtualMemoryAllocator::ReleaseRest() noexcept {
+  for (std::size_t i = retired_count_; i != 0; --i) {
+    Block* block = retired_.first();
+    retired_.Remove(block);
+    --retired_count_;
+    blocks_.SetUnusable(block, BlockList::kPendingPool);
+    if (PageHandle* const handle = HandleElsewhere(*block)) ++handle->unmaps;
+    std::size_t released = 0;
+    UnmapTaken({&block, 1}, &released);
+  }
+  for (Chunk* chunk = blocks_.first_chunk();
+       chunk != nullptr && handle_count_ != 0; chunk = chunk->next) {
+    if (!chunk->is_range) continue;
+    const std::byte* end = nullptr;  // of the blocks seen
+    for (Block* block = chunk->first; block != nullptr;) {
+      const bool is_seen = block->data < end;
+      if (is_seen || !BlockList::IsUsable(*block) || !block->is_free) {
+        block = block->next;
+        continue;
+      }
+      end = vmm::EndOf(*block);
+      ReleaseBlock(block);
+      block = chunk->first;  // Blocks may have been joined.
+    }
+  }
+}
+
+void VirtualMemoryAllocator::ReleaseBlock(Block* block) noexcept {
+  AddressRange& range = vmm::RangeOf(*block);
+  const auto for_each = [&](auto visit) {
+    for (std::byte* at = block->data; at < vmm::EndOf(*block);) {
+      PageHandle* const handle = range.HandleAt(at);
+      at = handle->end();
+      visit(*handle);
+    }
+  };
+  const auto tell = [&](int count_change) {
+    for_each([&](const PageHandle& handle) {
+      pool().TellOfRange(handle.base, handle.bytes, count_change);
+    });
+  };
+  tell(-1);
+  MakePending(block);
+  if (Unmap(block->data, block->size) != Status::kSuccess) {
+    tell(+1);
+    Restore(block);
+    return;
+  }
+  PageHandle* handles = nullptr;
+  for_each([&](PageHandle& handle) {
+    handle.next = std::exchange(handles, &handle);
+    --handle_count_;
+  });
+  range.SetHandle(block->data, block->size, nullptr);
+  MakeHole(block);
+  ReleaseHandles(handles);
 }
 
 void VirtualMemoryAllocator::LoseRefused() noexcept {

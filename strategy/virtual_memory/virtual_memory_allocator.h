@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "strata/platform/device.h"
@@ -101,7 +102,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void GiveUpIdle() noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
-  bool EndLending() noexcept override;
+  bool EndLending(End end) noexcept override;
 
   // Requests for special memory: virtual_memory_special.cc.
   Allocation* AllocateHandle(const Request& request, Failure& failure) noexcept;
@@ -158,6 +159,12 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   bool AskForLess(const GrowthPlan& plan, Effort& effort) noexcept;
   // Explains why a growth of `bytes` is refused. False: the place has room now.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
+  // Whether the plan, which lacked memory, could be met if all idle memory were
+  // released. The plan itself uses some of it.
+  bool MayEverFit(const GrowthPlan& plan, const Effort& effort) noexcept;
+  // The failure of a growth by `bytes` that the device refused.
+  void ExplainRefusal(Status status, std::size_t bytes,
+                      Failure& failure) noexcept;
   // Obtains idle memory of other streams, or releases free handles of this one.
   bool MakeRoom(std::size_t bytes, const Effort& effort,
                 bool* gave_own) noexcept;
@@ -258,7 +265,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                          std::size_t most) noexcept;
   // Unmaps removed addresses, and releases handles mapped only there. False if
   // the driver refused; those addresses retire again.
-  bool UnmapTaken(std::vector<Block*>& retired, std::size_t* released) noexcept;
+  bool UnmapTaken(std::span<Block*> retired, std::size_t* released) noexcept;
   // Makes unmapped addresses holes; returns the handles mapped only there. Hold
   // lock_.
   PageHandle* MakeHoles(Block* const* first, std::size_t count) noexcept;
@@ -266,6 +273,13 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
               int count_change) noexcept;
   void FreeRanges() noexcept;
   void DetachRanges() noexcept;
+  // At the end: waits for the work that used the pages. Logged if that fails;
+  // the pages are released all the same.
+  void AwaitPages() noexcept;
+  // At the end: releases what is left for lack of host memory, without lists.
+  void ReleaseRest() noexcept;
+  // Releases all handles of a free block that no other block shares.
+  void ReleaseBlock(Block* block) noexcept;
   // At the end: logs and forgets memory that the driver still refuses.
   void LoseRefused() noexcept;
 

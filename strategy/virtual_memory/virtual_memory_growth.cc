@@ -74,6 +74,7 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
         if (MayTryAgain(effort, failure)) continue;
         break;
       case Attempt::kFailed:
+        effort.lacks_bytes = plan.new_bytes;
         if (failure.IsExhaustion() && AskForLess(plan, effort)) continue;
         break;
       case Attempt::kPlanned:
@@ -88,6 +89,10 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
                     .is_one_handle = effort.is_one_handle};
   }
   if (has_new_range) FreeRanges();
+  // Then nobody needs to release memory for this request.
+  if (failure.IsExhaustion() && !MayEverFit(plan, effort)) {
+    failure.rounded_bytes = AlignUp(size, kPageBytes);
+  }
   failure.layer = name();
   failure.place = place();
   return true;
@@ -106,6 +111,18 @@ bool VirtualMemoryAllocator::MayTryAgain(Effort& effort,
   return !ExplainShortage(effort.lacks_bytes, failure);
 }
 
+bool VirtualMemoryAllocator::MayEverFit(const GrowthPlan& plan,
+                                        const Effort& effort) noexcept {
+  const std::size_t most =
+      pool().budget().RoomBytes(device_) + pool().IdleBytes();
+  std::size_t used = plan.moved_bytes;
+  const auto joined = LockJoined();
+  ForEachFreeHandle([&](const Block&, const PageHandle& handle) {
+    if (plan.target.Overlaps(handle)) used += handle.bytes;
+  });
+  return most >= effort.lacks_bytes + used;
+}
+
 bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
                                         Effort& effort) noexcept {
   if (!effort.may_create) return false;
@@ -122,7 +139,12 @@ bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
 
 bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
                                       bool* gave_own) noexcept {
-  if (pool().GiveBackOfOthers(bytes, *this) != 0) return true;
+  const std::size_t room_now = pool().budget().RoomBytes(device_);
+  if (pool().GiveBackOfOthers(
+          bytes, effort.lacks_bytes - std::min(effort.lacks_bytes, room_now),
+          *this) != 0) {
+    return true;
+  }
   if (std::exchange(*gave_own, true)) return false;
   // Handles that are too large for the hole; nothing unless they suffice.
   const std::size_t room =
@@ -137,9 +159,15 @@ bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
   if (!pool().budget().ClaimPages(bytes, failure)) return true;
   pool().budget().UnclaimPages(bytes, /*was_refused=*/false);
   if (pool().budget().HasRoomNow(*device_, bytes)) return false;
-  failure = Failure();
-  ExplainDeviceFailure(*device_, Status::kMemoryAllocation, failure);
+  ExplainRefusal(Status::kMemoryAllocation, bytes, failure);
   return true;
+}
+
+void VirtualMemoryAllocator::ExplainRefusal(Status status, std::size_t bytes,
+                                            Failure& failure) noexcept {
+  failure = Failure();
+  ExplainDeviceFailure(*device_, status, failure);
+  pool().budget().Explain(failure, bytes);
 }
 
 std::unique_ptr<AddressRange> VirtualMemoryAllocator::ReserveRange(
@@ -289,8 +317,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
       pool().budget().UnclaimPages(plan.new_bytes - created_bytes,
                                    /*was_refused=*/true);
     }
-    failure = Failure();
-    ExplainDeviceFailure(*device_, status, failure);
+    ExplainRefusal(status, plan.new_bytes, failure);
     return Undo(plan);
   }
   for (const GrowthPiece& piece : plan.pieces) {

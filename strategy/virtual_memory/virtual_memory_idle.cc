@@ -264,7 +264,7 @@ Allocation* VirtualMemoryAllocator::Lend(const LoanRequest& request) noexcept {
   return AutoGrowthAllocator::Lend(request);
 }
 
-bool VirtualMemoryAllocator::EndLending() noexcept {
+bool VirtualMemoryAllocator::EndLending(End end) noexcept {
   bool has_pages = false;
   {
     const std::lock_guard<ChainLock> guard(lock_);
@@ -273,8 +273,8 @@ bool VirtualMemoryAllocator::EndLending() noexcept {
     // Pages that work may still use stay here, and can be lent meanwhile.
     has_pages = handle_count_ != 0;
   }
-  if (has_pages && !IdleIsDone()) return false;
-  return AutoGrowthAllocator::EndLending();
+  if (end == End::kWhenDone && has_pages && !IdleIsDone()) return false;
+  return AutoGrowthAllocator::EndLending(end);
 }
 
 }  // namespace strata

@@ -30,7 +30,7 @@ bool VirtualMemoryAllocator::CollectFree(GrowthPlan& plan) const {
   // handles first. With the smallest first, 16 recordings reserve 1.028 instead
   // of 1.023.
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
-    if (handle.base < target.end && handle.end() > target.begin) return;
+    if (target.Overlaps(handle)) return;
     fits = fits && plan.free_handles.Add(handle, block);
   });
   plan.free_handles.Sort();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -111,7 +112,7 @@ PageHandle* VirtualMemoryAllocator::MakeHoles(Block* const* first,
   return handles;
 }
 
-bool VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired,
+bool VirtualMemoryAllocator::UnmapTaken(std::span<Block*> retired,
                                         std::size_t* released) noexcept {
   std::sort(retired.begin(), retired.end(),
             [](const Block* a, const Block* b) { return a->data < b->data; });

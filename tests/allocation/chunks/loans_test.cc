@@ -31,7 +31,7 @@ class LateLender : public ChunkHolder {
   std::size_t GiveBack(const GiveBackRequest& /*request*/) noexcept override {
     return 0;
   }
-  bool EndLending() noexcept override {
+  bool EndLending(End /*end*/) noexcept override {
     if (can_end_) return true;
     if (--early_calls_ >= 0) return false;
     can_end_ = true;
@@ -54,7 +54,7 @@ class QueuedLender : public LateLender {
  public:
   QueuedLender(Loans& loans, int& alive, int number, std::vector<int>& asked)
       : LateLender(loans, alive), number_(number), asked_(asked) {}
-  bool EndLending() noexcept override {
+  bool EndLending(End /*end*/) noexcept override {
     asked_.push_back(number_);
     return asked_.size() > 4;
   }

@@ -127,7 +127,8 @@ class AllocatorFacade {
   // The strategy in the chain of the place's default stream, for inspection
   // only. Allocate through the chain.
   //
-  // Errors: std::invalid_argument if the strategy there is not auto_growth.
+  // Errors: std::invalid_argument if the strategy there is neither auto_growth
+  //   nor virtual_memory, which derives from it.
   const Allocator& GetAutoGrowthAllocator(Place place);
 
   // The stream of a driver's handle; null is the legacy stream. Wraps the

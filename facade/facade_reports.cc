@@ -10,6 +10,7 @@
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
 #include "strata/facade/place_state.h"
+#include "strata/strategy/auto_growth/auto_growth_allocator.h"
 
 namespace strata {
 namespace {
@@ -136,13 +137,13 @@ void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
 }
 
 const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
-  const Allocator* layer = FindLayer(&GetAllocator(place), "auto_growth");
-  if (layer == nullptr) {
+  const Allocator& layer = CarvingLayer(GetAllocator(place));
+  if (dynamic_cast<const AutoGrowthAllocator*>(&layer) == nullptr) {
     throw std::invalid_argument(ToString(place) +
                                 " has no auto_growth: its strategy is " +
-                                CarvingLayer(GetAllocator(place)).name());
+                                layer.name());
   }
-  return *layer;
+  return layer;
 }
 
 std::vector<std::string> AllocatorFacade::Layers(Place place) {

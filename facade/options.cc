@@ -284,7 +284,7 @@ void CheckAliases(const Options& options, bool strategy_was_set) {
 
 // The strategy whose limits apply: auto may choose auto_growth.
 std::string LimitedStrategy(const std::string& strategy) {
-  return strategy == kAutoStrategy ? Options().allocator_strategy : strategy;
+  return strategy == kAutoStrategy ? "auto_growth" : strategy;
 }
 
 // Throws if two options of host memory contradict each other.

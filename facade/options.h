@@ -16,7 +16,7 @@ namespace strata {
 
 // All settings of a facade. options.def describes each field and its default.
 struct Options {
-  std::string allocator_strategy = "auto_growth";
+  std::string allocator_strategy = "auto";
   std::string ipc = "posix";  // or "legacy"
   bool use_system_allocator = false;
   bool use_cuda_malloc_async_allocator = false;

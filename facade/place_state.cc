@@ -163,7 +163,7 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
                                 &std::getenv);
   }
   HostStrategy strategy;
-  strategy.name = StrategyOn(options_, device_->caps());
+  strategy.name = StrategyOn(options_, device_->caps(), place_.kind);
   // The limit applies to device memory only.
   if (place_.kind == PlaceKind::kDevice) {
     strategy.limit_bytes = Mebibytes(options_.gpu_memory_limit_mb);

@@ -3,7 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "strata/strategy/auto_growth/options.h"
+
 namespace strata {
+namespace {
+
+// The name of an option of auto_growth that differs from its default; null if
+// there is none.
+const char* OptionOfChunks(const AutoGrowthOptions& options) {
+  const AutoGrowthOptions defaults;
+#define STRATA_OWN_OPTION(Type, name, member, default_value, help) \
+  if (options.member != defaults.member) return #name;
+#include "strata/strategy/auto_growth/options.def"
+#undef STRATA_OWN_OPTION
+  return nullptr;
+}
+
+}  // namespace
 
 std::vector<MappedMemoryReport> MappedMemoryReports() {
   return {
@@ -29,6 +45,9 @@ StrategyChoice ChooseStrategy(const Options& options, const Caps& caps,
   if (options.use_cuda_managed_memory) {
     return chunks("--use_cuda_managed_memory asks for memory without pages");
   }
+  if (const char* const option = OptionOfChunks(options.strategy)) {
+    return chunks(std::string("--") + option + " is an option of auto_growth");
+  }
   if (!caps.virtual_memory) {
     return chunks("the device has no virtual memory");
   }
@@ -52,10 +71,12 @@ StrategyChoice ChooseStrategy(const Options& options, const Caps& caps,
       capability);
 }
 
-std::string StrategyOn(const Options& options, const Caps& caps) {
+std::string StrategyOn(const Options& options, const Caps& caps,
+                       PlaceKind kind) {
   std::string name = options.Strategy();
-  if (name == kAutoStrategy) name = ChooseStrategy(options, caps).name;
-  return name;
+  if (name != kAutoStrategy) return name;
+  return kind == PlaceKind::kManaged ? "auto_growth"
+                                     : ChooseStrategy(options, caps).name;
 }
 
 }  // namespace strata

@@ -7,6 +7,7 @@
 
 #include "strata/facade/options.h"
 #include "strata/platform/device.h"
+#include "strata/platform/place.h"
 
 namespace strata {
 
@@ -31,14 +32,17 @@ struct StrategyChoice {
 //
 // Model: virtual_memory on a simulated device, and on a GPU of a compute
 //   capability that `reports` lists. auto_growth on other GPUs, without virtual
-//   memory, with use_cuda_managed_memory, and with strata_ipc=legacy.
+//   memory, with use_cuda_managed_memory, with strata_ipc=legacy, and if an
+//   option of auto_growth differs from its default.
 StrategyChoice ChooseStrategy(
     const Options& options, const Caps& caps,
     const std::vector<MappedMemoryReport>& reports = MappedMemoryReports());
 
-// The strategy that serves a device with `caps`: Options::Strategy(), or the
-// result of ChooseStrategy if that is auto.
-std::string StrategyOn(const Options& options, const Caps& caps);
+// The strategy that serves memory of `kind` on a device with `caps`:
+// Options::Strategy() or, if that is auto, the result of ChooseStrategy.
+// Managed memory has no pages: there auto is auto_growth.
+std::string StrategyOn(const Options& options, const Caps& caps,
+                       PlaceKind kind);
 
 }  // namespace strata
 

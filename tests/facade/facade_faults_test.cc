@@ -80,7 +80,8 @@ TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
 
 INSTANTIATE_TEST_SUITE_P(
     Options, FacadeFaultsTest,
-    testing::Values("", "allocator_strategy=direct",
+    testing::Values("", "allocator_strategy=auto_growth",
+                    "allocator_strategy=direct",
                     "allocator_strategy=cuda_malloc_async",
                     "alloc_fill_value=1,sync_after_alloc",
                     "gpu_memory_limit_mb=60,strata_check_streams",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -54,11 +55,20 @@ class FacadeFixture : public testing::Test {
   SimDevice& device(int ordinal = 0) { return platform_->sim_device(ordinal); }
   AllocatorFacade& facade() { return *facade_; }
 
-  // Builds the facade from an option string.
+  // Builds the facade from an option string. STRATA_TEST_STRATEGY in the
+  // environment replaces the default strategy.
   AllocatorFacade& Build(const std::string& options = "") {
-    facade_ =
-        std::make_unique<AllocatorFacade>(Options::Parse(options), platform_);
+    facade_ = std::make_unique<AllocatorFacade>(Parsed(options), platform_);
     return *facade_;
+  }
+
+  static Options Parsed(const std::string& text) {
+    const char* const strategy = std::getenv("STRATA_TEST_STRATEGY");
+    Options options = Options::Parse(text);
+    if (strategy != nullptr && options.Strategy() == "auto") {
+      options.allocator_strategy = strategy;
+    }
+    return options;
   }
 
   // A stream that lives until the end of the test, or until Destroy.

@@ -61,7 +61,7 @@ TEST_F(FacadeLimitsTest, ALimitThatLeavesRoomIsNotAdvisedToRise) {
 // The memory still counts, and the facade offers it to the system again before
 // a request fails.
 TEST_F(FacadeLimitsTest, WhatTheSystemDoesNotTakeBackCounts) {
-  Build("gpu_memory_limit_mb=40");
+  Build("allocator_strategy=auto_growth,gpu_memory_limit_mb=40");
   facade().Alloc(kPlace, Mebibytes(30)).reset();
   FaultRule twice = FailNth(DeviceCall::kMemFree, 1);
   twice.count = 2;
@@ -113,7 +113,7 @@ TEST_F(FacadeLimitsTest, StampsAreSafeOnceTheStreamsWereWaitedFor) {
 
 // A release waits once, for any number of chunks.
 TEST_F(FacadeLimitsTest, ManyIdleChunksMakeRoomAtTheCostOfOneWait) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   {
     std::vector<AllocationPtr> live;
     for (int i = 0; i < 40; ++i) {

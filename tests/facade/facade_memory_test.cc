@@ -183,7 +183,7 @@ TEST_F(FacadeMemoryTest, GivesNoAdviceThatWouldNotHelp) {
 }
 
 TEST_F(FacadeMemoryTest, TheLimitHoldsForAllStreamsTogether) {
-  Build("gpu_memory_limit_mb=20");
+  Build("allocator_strategy=auto_growth,gpu_memory_limit_mb=20");
   const AllocationPtr a = facade().Alloc(kPlace, Mebibytes(10), NewStream());
   const AllocationPtr b = facade().Alloc(kPlace, Mebibytes(10), NewStream());
   EXPECT_THROW(facade().Alloc(kPlace, 1), OutOfMemory);

@@ -21,11 +21,13 @@ class FacadeNamesTest : public FacadeFixture {
 };
 
 TEST_F(FacadeNamesTest, GetAutoGrowthAllocatorShowsTheStrategy) {
-  Build();
-  const Allocator& strategy = facade().GetAutoGrowthAllocator(DevicePlace(0));
-  EXPECT_STREQ(strategy.name(), "auto_growth");
-  const AllocationPtr block = facade().Alloc(DevicePlace(0), 1000);
-  EXPECT_EQ(strategy.stats().chunks, 1U);
+  for (const char* name : {"auto_growth", "virtual_memory"}) {
+    Build(std::string("allocator_strategy=") + name);
+    const Allocator& strategy = facade().GetAutoGrowthAllocator(DevicePlace(0));
+    EXPECT_STREQ(strategy.name(), name);
+    const AllocationPtr block = facade().Alloc(DevicePlace(0), 1000);
+    EXPECT_EQ(strategy.stats().chunks, 1U);
+  }
 }
 
 TEST_F(FacadeNamesTest, GetAutoGrowthAllocatorNamesAnotherStrategy) {
@@ -55,7 +57,7 @@ TEST_F(FacadeNamesTest, CompactSaysThatTheStrategyCannot) {
   Build();
   EXPECT_THAT(
       TextOf<std::logic_error>([&] { facade().Compact(DevicePlace(0)); }),
-      AllOf(HasSubstr("auto_growth"), HasSubstr("device:0")));
+      AllOf(HasSubstr("virtual_memory"), HasSubstr("device:0")));
 }
 
 TEST_F(FacadeNamesTest, EmptyCacheReleasesEveryDevice) {

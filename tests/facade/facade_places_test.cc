@@ -144,7 +144,7 @@ TEST_F(FacadePlacesTest, SharedAllocationsAreFreedWithTheLastOwner) {
 }
 
 TEST_F(FacadePlacesTest, BasePtrIsTheStartOfTheSystemsChunk) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const CallLog log(device());
   const AllocationPtr first = facade().Alloc(DevicePlace(0), 1000);
   const AllocationPtr second = facade().Alloc(DevicePlace(0), 1000);
@@ -179,7 +179,7 @@ TEST_F(FacadePlacesTest, GivesIdleMemoryBack) {
 }
 
 TEST_F(FacadePlacesTest, KeepsWhatIsInUseWhenItGivesMemoryBack) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const Place place = DevicePlace(0);
   const AllocationPtr used = facade().Alloc(place, Mebibytes(12));
   facade().Alloc(place, Mebibytes(14)).reset();
@@ -212,7 +212,7 @@ TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
   Build();
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
               ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe",
-                          "aligned", "auto_growth", "chunk_pool", "device"));
+                          "aligned", "virtual_memory", "chunk_pool", "device"));
   EXPECT_THAT(facade().Layers(ManagedPlace(0)),
               ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe",
                           "aligned", "auto_growth", "chunk_pool", "managed"));

@@ -34,8 +34,8 @@ using testing::Not;
 class FacadeRetryTest : public FacadeFixture {
  protected:
   AllocatorFacade& BuildWithClock(const std::string& options = "") {
-    facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
-                                                platform_, clock_);
+    facade_ =
+        std::make_unique<AllocatorFacade>(Parsed(options), platform_, clock_);
     return *facade_;
   }
 
@@ -167,7 +167,7 @@ TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
 }
 
 TEST_F(FacadeRetryTest, APartOfAChunkWakesItsOwnStream) {
-  BuildWithClock("gpu_memory_limit_mb=15");
+  BuildWithClock("allocator_strategy=auto_growth,gpu_memory_limit_mb=15");
   AllocationPtr first = facade().Alloc(kPlace, Mebibytes(5));
   AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(10));
   Waiting waiting(*this, Mebibytes(5), facade().GetDefaultStream(kPlace));
@@ -275,7 +275,7 @@ TEST_F(FacadeRetryTest, ARequestAboveALimitDoesNotWait) {
 }
 
 TEST_F(FacadeRetryTest, WithNothingInUseThereIsNothingToWaitFor) {
-  BuildWithClock();
+  BuildWithClock("allocator_strategy=auto_growth");
   facade().Alloc(kPlace, Mebibytes(10)).reset();  // idle, not in use
   FaultRule rule;
   rule.call = DeviceCall::kMemAlloc;

@@ -27,7 +27,7 @@ class FacadeStatsTest : public FacadeFixture {
 };
 
 TEST_F(FacadeStatsTest, CountsEveryAllocationAndFree) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const Stream stream = NewStream();
   AllocationPtr first = facade().Alloc(kPlace, 1000);
   AllocationPtr second = facade().Alloc(kPlace, Mebibytes(12), stream);
@@ -358,7 +358,7 @@ TEST_F(FacadeStatsTest, EventsOfAllStreamsAddUpInOneFile) {
   const auto events = nlohmann::json::parse(file);
   ASSERT_EQ(events.size(), 4U);
   const auto& args = events[1]["args"];
-  EXPECT_EQ(args["allocator_name"], "auto_growth");
+  EXPECT_EQ(args["allocator_name"], "virtual_memory");
   EXPECT_EQ(args["bytes_allocated"], 1024 + 2048);
   EXPECT_EQ(args["bytes_reserved"], Mebibytes(4));
   EXPECT_EQ(args["bytes_available"], Mebibytes(32) - 1024 - 2048);

@@ -296,9 +296,10 @@ TEST_P(HeapFaultsTest, AFacadeIsBuiltWholeOrNotAtAll) {
 INSTANTIATE_TEST_SUITE_P(
     Options, HeapFaultsTest,
     testing::Values(
-        "", "allocator_strategy=bfc", "allocator_strategy=cuda_malloc_async",
-        "allocator_strategy=direct", "allocator_strategy=naive_best_fit",
-        "allocator_strategy=pool", "allocator_strategy=thread_local",
+        "", "allocator_strategy=auto_growth", "allocator_strategy=bfc",
+        "allocator_strategy=cuda_malloc_async", "allocator_strategy=direct",
+        "allocator_strategy=naive_best_fit", "allocator_strategy=pool",
+        "allocator_strategy=thread_local",
         "alloc_fill_value=1,sync_after_alloc,strata_stream_lock=biased",
         "gpu_memory_limit_mb=60,strata_check_streams",
         "free_idle_chunk,auto_growth_chunk_rule=exact",

@@ -92,12 +92,8 @@ class RepeatingProgram {
 
   SimDevice& device() { return platform_->sim_device(0); }
   Stats StrategyOf(const Lane& lane) {
-    const Allocator* layer =
-        &facade_->GetAllocator(DevicePlace(0), lane.stream);
-    while (layer->name() != std::string("auto_growth")) {
-      layer = layer->underlying();
-    }
-    return layer->stats();
+    return CarvingLayer(facade_->GetAllocator(DevicePlace(0), lane.stream))
+        .stats();
   }
 
   // A step of blocks with random lifetimes. All are freed at its end.

@@ -275,7 +275,7 @@ TEST_F(TensorLogTest, RecordsTheTensorAndItsEndOnce) {
       lines[0],
       AllOf(
           HasSubstr(R"("event":"tensor_allocation","step_id":5)"),
-          HasSubstr(R"("op":"MatMul","allocator":"auto_growth")"),
+          HasSubstr(R"("op":"MatMul","allocator":"virtual_memory")"),
           HasSubstr(R"("allocation_id":1,"bytes":2048)"),
           HasSubstr(
               R"("requested_bytes":2000,"dtype":"float16","shape":"[10,100]")")));

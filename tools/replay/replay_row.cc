@@ -89,7 +89,7 @@ std::optional<double> ReplayRow::ReservedRatio() const {
 
 std::string ReplayedStrategy(const Options& options) {
   SimPlatform probe(options.platform);
-  return StrategyOn(options, probe.device(0).caps());
+  return StrategyOn(options, probe.device(0).caps(), PlaceKind::kDevice);
 }
 
 std::string ReplayRow::Name() const {

@@ -167,7 +167,7 @@ TEST_F(CApiTest, OutOfMemoryWritesNoPointer) {
 }
 
 TEST_F(CApiTest, AFailedDeviceCallIsADeviceError) {
-  Create("strata_sim_fault=mem_alloc:status=Unknown");
+  Create("strata_sim_fault=create_memory:status=Unknown");
   void* pointer = nullptr;
   EXPECT_EQ(strata_alloc(facade_, kDevice, 100, nullptr, &pointer),
             STRATA_DEVICE_ERROR);

@@ -189,7 +189,7 @@ TEST_F(IdleNeighbourTest, IsNotAskedForALimitOfOnesOwn) {
 
 // A thread of another facade must not run the visitors.
 TEST_F(IdleNeighbourTest, GivesNoChunksThatVisitorsKnow) {
-  BuildBoth();
+  BuildBoth("allocator_strategy=auto_growth");
   int visits = 0;
   other().AddVisitor(kPlace, [&](Place, void*, std::size_t, int) { ++visits; });
   other().Alloc(kPlace, Mebibytes(50)).reset();

@@ -105,7 +105,7 @@ class PerThreadStreamTest : public FacadeFixture {
 };
 
 TEST_F(PerThreadStreamTest, NoChainStaysOfAThreadThatHasEnded) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const std::size_t before = Strategies();
   for (int i = 0; i < 10; ++i) {
     InThread([&](Stream own) {
@@ -120,7 +120,7 @@ TEST_F(PerThreadStreamTest, NoChainStaysOfAThreadThatHasEnded) {
 // M3: the pending work of the stream completes before the next work of the
 // device that uses its memory.
 TEST_F(PerThreadStreamTest, ItsWorkComesBeforeThatOfWhoHasItsMemoryNext) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   void* used = nullptr;
   InThread([&](Stream own) {
     const AllocationPtr block = facade().Alloc(kPlace, Mebibytes(12), own);

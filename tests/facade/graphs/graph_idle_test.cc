@@ -73,7 +73,7 @@ class GraphIdleInlineTest : public GraphIdleTest {
 
 // The memory waits for the end of the capture. Other streams may get it before.
 TEST_F(GraphIdleInlineTest, AStreamThatGoesMeanwhileGivesNothingToTheDriver) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const Stream capturing = NewStream();
   const Stream ending = NewStream();
   const Stream other = NewStream();

@@ -109,7 +109,7 @@ TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
   device().AddFault(FailAll(DeviceCall::kSynchronize));
   LaunchAndDrop(exec);
   EXPECT_EQ(Reserved(), before);
-  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(Count(DeviceCall::kReleaseMemory), 0U);
   AllocationPtr again = Alloc(kBytes, stream_);
   EXPECT_NE(again->data(), data);
   again.reset();
@@ -134,7 +134,7 @@ TEST_F(GraphPoolEndTest, WhatCanNeverBeWaitedForGoesWithTheFacade) {
   LaunchAndDrop(exec);
   EXPECT_GE(Reserved(), 2 * kBytes);
   facade_.reset();
-  EXPECT_EQ(device().Leaks().allocations, 0U);
+  EXPECT_EQ(device().Leaks().memory_blocks, 0U);
   device().ClearFaults();
 }
 
@@ -154,12 +154,12 @@ TEST_F(GraphPoolEndTest, WhatIsFreedAfterItsPoolIsKeptToo) {
   device().AddFault(FailAll(DeviceCall::kSynchronize));
   output.reset();
   EXPECT_GE(Reserved(), kBytes);
-  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(Count(DeviceCall::kReleaseMemory), 0U);
   const AllocationPtr again = Alloc(kBytes, other_);
   EXPECT_NE(again->data(), data);
   device().ClearFaults();
   Release();
-  EXPECT_EQ(Count(DeviceCall::kMemFree), 1U);
+  EXPECT_EQ(Count(DeviceCall::kReleaseMemory), 1U);
 }
 
 class GraphPoolsOfDevicesTest : public GraphFixture {

@@ -227,7 +227,7 @@ TEST_F(GraphPoolTest, TheLimitOfThePlaceHoldsForItsPools) {
 }
 
 TEST_F(GraphPoolTest, ARefusalNamesTheLimitOfThePlace) {
-  Build("gpu_memory_limit_mb=8");
+  Build("allocator_strategy=auto_growth,gpu_memory_limit_mb=8");
   CaptureGuard guard(facade(), stream_);
   std::vector<AllocationPtr> held;
   try {

@@ -88,9 +88,32 @@ TEST(AutoStrategyTest, OtherStrategiesAreNotReplaced) {
   for (const char* name : {"auto_growth", "direct", "virtual_memory"}) {
     const Options options =
         Options::Parse(std::string("allocator_strategy=") + name);
-    EXPECT_EQ(StrategyOn(options, Simulated()), name);
+    EXPECT_EQ(StrategyOn(options, Simulated(), PlaceKind::kDevice), name);
+    EXPECT_EQ(StrategyOn(options, Simulated(), PlaceKind::kManaged), name);
   }
-  EXPECT_EQ(StrategyOn(Options::Parse("allocator_strategy=auto"), Simulated()),
+}
+
+TEST(AutoStrategyTest, IsTheDefault) {
+  EXPECT_EQ(Options().allocator_strategy, kAutoStrategy);
+  EXPECT_EQ(StrategyOn(Options(), Simulated(), PlaceKind::kDevice),
+            "virtual_memory");
+  EXPECT_EQ(StrategyOn(Options(), Simulated(), PlaceKind::kManaged),
+            "auto_growth");
+}
+
+TEST(AutoStrategyTest, OptionOfAutoGrowthChoosesIt) {
+  for (const char* option :
+       {"auto_growth_chunk_size_in_mb=8", "free_idle_chunk",
+        "auto_growth_chunk_rule=exact", "auto_growth_give_back_limit=0"}) {
+    SCOPED_TRACE(option);
+    const StrategyChoice choice =
+        ChooseStrategy(Options::Parse(option), Simulated());
+    EXPECT_EQ(choice.name, "auto_growth");
+    const std::string name =
+        std::string(option).substr(0, std::string(option).find('='));
+    EXPECT_EQ(choice.why, "--" + name + " is an option of auto_growth");
+  }
+  EXPECT_EQ(Chosen("auto_growth_chunk_rule=graded", Simulated()),
             "virtual_memory");
 }
 

@@ -164,8 +164,7 @@ TEST_F(FlagsDeathTest, HelpNamesEveryOption) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
         ParseCommandLine({"one", "--help"});
       },
-      ExitedWithCode(0),
-      "--allocator_strategy \\(String, default 'auto_growth'");
+      ExitedWithCode(0), "--allocator_strategy \\(String, default 'auto'");
 }
 
 TEST_F(FlagsDeathTest, OtherReportsThanHelpExitWithTwo) {

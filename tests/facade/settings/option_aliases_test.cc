@@ -85,8 +85,7 @@ TEST(OptionAliasesTest, ManagedMemoryContradictsADriversPool) {
                          "allocator_strategy=cuda_malloc_async"),
               AllOf(HasSubstr("use_cuda_managed_memory"),
                     HasSubstr("allocator_strategy=cuda_malloc_async")));
-  EXPECT_EQ(Options::Parse("use_cuda_managed_memory").Strategy(),
-            "auto_growth");
+  EXPECT_EQ(Options::Parse("use_cuda_managed_memory").Strategy(), "auto");
 }
 
 }  // namespace

@@ -246,7 +246,7 @@ class TfEnvironmentOfProcessTest : public FacadeFixture {
 };
 
 TEST_F(TfEnvironmentOfProcessTest, W18IsReadOnlyIfAnOptionSaysSo) {
-  EXPECT_EQ(Build().options().Strategy(), "auto_growth");
+  EXPECT_EQ(Build().options().Strategy(), "auto");
   EXPECT_EQ(Build("strata_tf_environment").options().Strategy(), "direct");
   EXPECT_THAT(facade().Layers(DevicePlace(0)), Contains("direct"));
 }

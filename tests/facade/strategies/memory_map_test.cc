@@ -78,7 +78,7 @@ TEST_F(MemoryMapTest, ADeferredBlockIsListedUntilItsStreamReusesIt) {
 }
 
 TEST_F(MemoryMapTest, WhatIsLentCountsOnce) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const Stream borrower = NewStream();
   const AllocationPtr used = facade().Alloc(kPlace, Mebibytes(9));
   const AllocationPtr borrowed = facade().Alloc(kPlace, Mebibytes(4), borrower);
@@ -88,7 +88,7 @@ TEST_F(MemoryMapTest, WhatIsLentCountsOnce) {
 }
 
 TEST_F(MemoryMapTest, WhatAChainThatIsGoneHasLentIsListed) {
-  Build();
+  Build("allocator_strategy=auto_growth");
   const Stream lender = NewStream();
   const Stream borrower = NewStream();
   AllocationPtr used = facade().Alloc(kPlace, Mebibytes(9), lender);

@@ -74,7 +74,7 @@ TEST_F(CommandLineRecordingsTest, DeviceTraceHasTheCallsOfAReplay) {
   const TempFile trace;
   const std::string flag = "--strata_device_trace_file=" + trace.path();
   EXPECT_EQ(RunStrata({"replay", small_.path(), "--fit", flag}).code, 0);
-  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_alloc,"));
+  EXPECT_THAT(trace.Read(), HasSubstr(",0,create_memory,"));
   EXPECT_EQ(RunStrata({"check", trace.path()}).code, 0);
 }
 

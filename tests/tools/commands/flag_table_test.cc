@@ -62,12 +62,14 @@ TEST(FlagTableTest, EachIsAnOptionOrHasAReason) {
   }
 }
 
-// The default of the original, if it is an option.
+// The default of the original, if it is an option. Only the strategy differs:
+// virtual_memory needs less memory.
 TEST(FlagTableTest, OptionsHaveTheOriginalsDefault) {
   const auto options = OptionsByName();
   for (const PaddleFlag& flag : PaddleFlags()) {
     const auto found = options.find(flag.name);
     if (found == options.end()) continue;
+    if (found->first == "allocator_strategy") continue;
     EXPECT_EQ(found->second.default_value, flag.default_value) << flag.name;
   }
 }

@@ -38,11 +38,11 @@ TEST_F(CommandLineTest, ReplayPrintsATableByDefault) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr(": 3 operations, peak live 6.0 MiB, "));
   EXPECT_THAT(result.out, HasSubstr("\nstrategy "));
-  EXPECT_THAT(result.out, HasSubstr("\nauto_growth "));
-  EXPECT_THAT(result.out, HasSubstr("\nauto_growth fits on "));
+  EXPECT_THAT(result.out, HasSubstr("\nauto (virtual_memory) "));
+  EXPECT_THAT(result.out, HasSubstr("\nvirtual_memory fits on "));
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4);
   EXPECT_THAT(RunStrata({"replay", "--wide", small_.path()}).out,
-              HasSubstr("mem_alloc 1"));
+              HasSubstr("create_memory 2"));
 }
 
 TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {

@@ -31,9 +31,10 @@ std::uint64_t CallsOf(const ReplayResult& result, const char* name) {
 
 class ExchangeTracesTest : public ::testing::TestWithParam<Exchange> {
  protected:
-  ReplayResult On(std::size_t streams, const Options& options = {}) const {
+  ReplayResult On(std::size_t streams, Options options = {}) const {
     Trace trace = trace_;
     trace.FoldStreams(streams);
+    options.allocator_strategy = "auto_growth";
     return CheckedReplay(trace, options);
   }
   std::uint64_t frees() const {

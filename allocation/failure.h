@@ -38,7 +38,9 @@ struct Failure {
   const char* layer = "";            // name() of the layer that refused
   const char* detail = "";           // a detail of the reason, or ""
   std::size_t requested_bytes = 0;
-  std::size_t rounded_bytes = 0;       // bytes requested from the system
+  std::size_t rounded_bytes = 0;  // bytes requested from the system
+  // True if the release of all idle memory would not serve the request.
+  bool exceeds_idle = false;
   std::size_t largest_free_bytes = 0;  // largest cached block of the strategy
   std::size_t in_use_bytes = 0;        // in live blocks, as the layer counts
   std::size_t reserved_bytes = 0;      // held from the system at this place

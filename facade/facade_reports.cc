@@ -139,9 +139,10 @@ void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
 const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
   const Allocator& layer = CarvingLayer(GetAllocator(place));
   if (dynamic_cast<const AutoGrowthAllocator*>(&layer) == nullptr) {
-    throw std::invalid_argument(ToString(place) +
-                                " has no auto_growth: its strategy is " +
-                                layer.name());
+    throw std::invalid_argument(
+        ToString(place) +
+        " has neither auto_growth nor virtual_memory: its strategy is " +
+        layer.name());
   }
   return layer;
 }

@@ -129,8 +129,9 @@ class IdleMarket {
   static std::size_t GiveLargest(Found found, const HolderList::Round& round,
                                  std::size_t bytes) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
-  // Calls `ask` with the market of each ended pool. The call may free the last
-  // block of the pool, which is destroyed after the call.
+  // Calls `ask` with the market of each ended pool; may miss one while another
+  // ends. Destroys a pool whose last block is freed meanwhile, which may wait
+  // for the device.
   void ForEachEnded(FunctionRef<void(IdleMarket&)> ask) const noexcept;
 
   Sink& sink_;

@@ -55,8 +55,8 @@ class Loans {
   // object may be destroyed meanwhile unless the caller holds the pool.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
   bool has_retired() const noexcept { return retired_count_ != 0; }
-  // After the last allocation at the place: from now on retired holders end
-  // without regard to the work that uses their pages (ChunkHolder::End::kNow).
+  // Call it after the last allocation at the place. From then on retired
+  // holders end although work may use their pages (ChunkHolder::End::kNow).
   void Close() noexcept { end_ = ChunkHolder::End::kNow; }
   // Destroys each of the first `most` retired holders that can end. Returns the
   // bytes of their idle chunks, without chunks that they offer.

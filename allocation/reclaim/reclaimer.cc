@@ -195,6 +195,7 @@ Reclaimer::Supply Reclaimer::SupplyFor(const Failure& failure) const {
 bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
   // Idle memory is not in use: its release does not help a budget.
   if (failure.reason == Failure::Reason::kBudget) return false;
+  if (failure.exceeds_idle) return false;
   const bool of_limit = failure.reason == Failure::Reason::kLimit;
   const std::size_t idle = IdleBytes(of_limit);
   return of_limit || KnowsFreeBytes(failure)

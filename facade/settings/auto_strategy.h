@@ -30,10 +30,12 @@ struct StrategyChoice {
 
 // The strategy for a device with `caps` if the options leave the choice.
 //
-// Model: virtual_memory on a simulated device, and on a GPU of a compute
-//   capability that `reports` lists. auto_growth on other GPUs, without virtual
-//   memory, with use_cuda_managed_memory, with strata_ipc=legacy, and if an
-//   option of auto_growth differs from its default.
+// Model: auto_growth if one of these is true:
+//   - strata_ipc=legacy, or use_cuda_managed_memory;
+//   - an option of auto_growth differs from its default;
+//   - the device has no virtual memory;
+//   - it is a GPU of a compute capability that `reports` does not list.
+//   Else virtual_memory.
 StrategyChoice ChooseStrategy(
     const Options& options, const Caps& caps,
     const std::vector<MappedMemoryReport>& reports = MappedMemoryReports());

@@ -70,25 +70,35 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
 }
 
 void VirtualMemoryAllocator::AwaitPages() noexcept {
-  if (handle_count_ == 0 || AwaitStream()) return;
-  STRATA_LOG(Error) << name() << ": pages of stream " << stream().uid << " on "
-                    << ToString(place())
-                    << " go to the system although the stream that used them "
-                       "could not be waited for";
+  if (is_over_ || handle_count_ == 0) return;
+  const Status status = chain_stream().Synchronize();
+  STRATA_LOG_IF(Error, status != Status::kSuccess)
+      << name() << ": pages of stream " << stream().uid << " on "
+      << ToString(place())
+      << " go to the system although their work cannot be waited for ("
+      << status << ")";
   is_over_ = true;
 }
 
-// No other thread knows this object: the driver is called while nothing is
-// locked, and the lists stay as they are.
+// Without lock_: no other thread knows this object.
 void VirtualMemoryAllocator::ReleaseRest() noexcept {
-  for (std::size_t i = retired_count_; i != 0; --i) {
-    Block* block = retired_.first();
+  Block* retired = nullptr;
+  while (Block* const block = retired_.first()) {
     retired_.Remove(block);
-    --retired_count_;
+    block->free_next = std::exchange(retired, block);
+  }
+  retired_count_ = 0;
+  while (Block* block = retired) {
+    retired = block->free_next;
     blocks_.SetUnusable(block, BlockList::kPendingPool);
     if (PageHandle* const handle = HandleElsewhere(*block)) ++handle->unmaps;
     std::size_t released = 0;
     UnmapTaken({&block, 1}, &released);
+  }
+  // The driver refused to unmap these: their handles stay mapped.
+  for (Block* block = retired_.first(); block != nullptr;
+       block = block->free_next) {
+    if (PageHandle* const handle = HandleElsewhere(*block)) ++handle->unmaps;
   }
   for (Chunk* chunk = blocks_.first_chunk();
        chunk != nullptr && handle_count_ != 0; chunk = chunk->next) {
@@ -121,6 +131,11 @@ void VirtualMemoryAllocator::ReleaseBlock(Block* block) noexcept {
       pool().TellOfRange(handle.base, handle.bytes, count_change);
     });
   };
+  bool is_elsewhere = false;
+  for_each([&](const PageHandle& handle) {
+    is_elsewhere = is_elsewhere || handle.unmaps != 0;
+  });
+  if (is_elsewhere) return;
   tell(-1);
   MakePending(block);
   if (Unmap(block->data, block->size) != Status::kSuccess) {

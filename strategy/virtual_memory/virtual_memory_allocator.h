@@ -276,9 +276,10 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // At the end: waits for the work that used the pages. Logged if that fails;
   // the pages are released all the same.
   void AwaitPages() noexcept;
-  // At the end: releases what is left for lack of host memory, without lists.
+  // At the end: releases the pages that remain, without host memory.
   void ReleaseRest() noexcept;
-  // Releases all handles of a free block that no other block shares.
+  // Releases all handles of a free block, which no other block shares. Does
+  // nothing if one of them is still mapped elsewhere.
   void ReleaseBlock(Block* block) noexcept;
   // At the end: logs and forgets memory that the driver still refuses.
   void LoseRefused() noexcept;

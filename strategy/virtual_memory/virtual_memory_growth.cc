@@ -89,10 +89,7 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
                     .is_one_handle = effort.is_one_handle};
   }
   if (has_new_range) FreeRanges();
-  // Then nobody needs to release memory for this request.
-  if (failure.IsExhaustion() && !MayEverFit(plan, effort)) {
-    failure.rounded_bytes = AlignUp(size, kPageBytes);
-  }
+  failure.exceeds_idle = failure.IsExhaustion() && !MayEverFit(plan, effort);
   failure.layer = name();
   failure.place = place();
   return true;
@@ -113,14 +110,14 @@ bool VirtualMemoryAllocator::MayTryAgain(Effort& effort,
 
 bool VirtualMemoryAllocator::MayEverFit(const GrowthPlan& plan,
                                         const Effort& effort) noexcept {
-  const std::size_t most =
-      pool().budget().RoomBytes(device_) + pool().IdleBytes();
-  std::size_t used = plan.moved_bytes;
+  std::size_t needed = effort.lacks_bytes + plan.moved_bytes;
+  const std::size_t room = pool().budget().RoomBytes(device_);
+  const std::size_t idle = pool().IdleBytes();
   const auto joined = LockJoined();
   ForEachFreeHandle([&](const Block&, const PageHandle& handle) {
-    if (plan.target.Overlaps(handle)) used += handle.bytes;
+    if (plan.target.Overlaps(handle)) needed += handle.bytes;
   });
-  return most >= effort.lacks_bytes + used;
+  return room >= needed || idle >= needed - room;
 }
 
 bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,

@@ -273,8 +273,12 @@ bool VirtualMemoryAllocator::EndLending(End end) noexcept {
     // Pages that work may still use stay here, and can be lent meanwhile.
     has_pages = handle_count_ != 0;
   }
-  if (end == End::kWhenDone && has_pages && !IdleIsDone()) return false;
-  return AutoGrowthAllocator::EndLending(end);
+  const bool must_be_done = end == End::kWhenDone && has_pages;
+  if (must_be_done && !IdleIsDone()) return false;
+  if (!AutoGrowthAllocator::EndLending(end)) return false;
+  // The destructor need not ask again; a capture could begin meanwhile.
+  if (must_be_done) is_over_ = true;
+  return true;
 }
 
 }  // namespace strata

@@ -182,6 +182,17 @@ TEST_F(FacadeMemoryTest, GivesNoAdviceThatWouldNotHelp) {
   EXPECT_EQ(AdviceWithLimit(platform_, 10, kMemoryBytes), "");
 }
 
+// The request would use the idle memory, so only the rest is missing.
+TEST_F(FacadeMemoryTest, AdviceCountsIdleMemoryThatWouldMove) {
+  Build("allocator_strategy=virtual_memory,gpu_memory_limit_mb=50");
+  const AllocationPtr first = facade().Alloc(kPlace, Mebibytes(2));
+  AllocationPtr idle = facade().Alloc(kPlace, Mebibytes(30));
+  const AllocationPtr last = facade().Alloc(kPlace, Mebibytes(2));
+  idle.reset();
+  EXPECT_THAT(Exhaust(Mebibytes(50)).advice(), HasSubstr("higher by 4 MiB"));
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(34));
+}
+
 TEST_F(FacadeMemoryTest, TheLimitHoldsForAllStreamsTogether) {
   Build("allocator_strategy=auto_growth,gpu_memory_limit_mb=20");
   const AllocationPtr a = facade().Alloc(kPlace, Mebibytes(10), NewStream());

@@ -37,7 +37,7 @@ TRACE is one of these, plain or compressed by gzip:
     Stream), or a trace recorded with --strata_trace_file
   - a replay log of Umpire, from UMPIRE_REPLAY=On
 
-  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth), and
+  --allocator_strategy=A,B,…  strategies to compare (default: auto), and
                               peers, which are reimplementations of other
                               allocators (docs/peers.md; no flag changes them):
                               %s

@@ -173,7 +173,9 @@ class ReplaySession {
   // Strategies that the command line does not name: first the default and
   // PyTorch's switch.
   std::vector<std::string> AlternativeNames() const {
-    std::vector<std::string> names = {Options().allocator_strategy,
+    Options defaults = request_.strategies.front();
+    defaults.allocator_strategy = Options().allocator_strategy;
+    std::vector<std::string> names = {ReplayedStrategy(defaults),
                                       "peer:pytorch_expandable"};
     for (const std::string& name : StrategyNames()) names.push_back(name);
     std::vector<std::string> result;

@@ -112,6 +112,16 @@ TEST_F(CommandLineTest, MuchThatIsSkippedMayMakeTheResultWrong) {
                 file.path() + ":2: the row has 1 columns");
 }
 
+// An option of auto_growth makes it the default, which is named once.
+TEST_F(CommandLineTest, StrategiesThatWouldRunAreNamedOnce) {
+  const CommandResult result = RunStrata(
+      {"replay", BundledTrace("resnet50_train"), "--gpu_memory_limit_mb=4600",
+       "--allocator_strategy=bfc", "--auto_growth_chunk_rule=exact"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              HasSubstr("; auto_growth and cuda_malloc_async run."));
+}
+
 // Exit code 1 for a strategy that runs out of memory, 2 for an unreadable file.
 TEST_F(CommandLineTest, ExitCodesHaveAnOrder) {
   const TempFile doubtful;

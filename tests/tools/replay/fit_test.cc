@@ -44,6 +44,7 @@ TEST(FitTest, ReactionToExhaustionCounts) {
   // The idle chunk of 20 MiB must be released before 24 MiB fit.
   const Trace trace = TraceOf("+a 20971520, -a, +b 25165824, -b");
   Options options;
+  options.allocator_strategy = "auto_growth";
   EXPECT_EQ(FitOf(trace, options, 64 * kFrame)->capacity_bytes, 12 * kFrame);
 }
 

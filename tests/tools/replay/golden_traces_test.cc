@@ -1,5 +1,5 @@
 // The bundled traces: exact counts of their requests, and bounds for the
-// results of the default strategy and of virtual_memory.
+// results of auto_growth and of virtual_memory.
 
 #include <gtest/gtest.h>
 
@@ -42,11 +42,13 @@ class GoldenTracesTest : public ::testing::TestWithParam<Golden> {
   }
 
  protected:
-  static Options Mapped() {
+  static Options Of(const char* strategy) {
     Options options;
-    options.allocator_strategy = "virtual_memory";
+    options.allocator_strategy = strategy;
     return options;
   }
+  static Options Chunks() { return Of("auto_growth"); }
+  static Options Mapped() { return Of("virtual_memory"); }
 
   // Peak of reserved bytes, over the peak of live bytes.
   double ReservedRatio(const Options& options) const {
@@ -74,12 +76,12 @@ TEST_P(GoldenTracesTest, IsReadCompletely) {
   EXPECT_EQ(trace_.frees_of_other_size, 0U);
 }
 
-TEST_P(GoldenTracesTest, DefaultStrategyKeepsReservedMemoryLow) {
-  EXPECT_LE(ReservedRatio(Options()), GetParam().reserved_ratio);
+TEST_P(GoldenTracesTest, ChunksKeepReservedMemoryLow) {
+  EXPECT_LE(ReservedRatio(Chunks()), GetParam().reserved_ratio);
 }
 
-TEST_P(GoldenTracesTest, DefaultStrategyFitsOnASmallDevice) {
-  EXPECT_TRUE(IsServedBy(GetParam().fit_ratio, Options()));
+TEST_P(GoldenTracesTest, ChunksFitOnASmallDevice) {
+  EXPECT_TRUE(IsServedBy(GetParam().fit_ratio, Chunks()));
 }
 
 TEST_P(GoldenTracesTest, MappedMemoryIsReservedSparingly) {

@@ -46,7 +46,6 @@ StrategyFactories& StrategyFactories::Instance() {
       SharedBy::shared_by == SharedBy::stream_and_graphs, traits, \
       &Check##Class});
 #include "strata/strategy/strategies.def"
-#undef STRATA_STRATEGY
     static const ForkLock fork_lock(factories->mutex_);
     return factories;
   }();
@@ -74,7 +73,6 @@ void CheckStrategyOptions(const StrategyOptions& options) {
 #define STRATA_STRATEGY(name, Class, shared_by, traits) \
   Check##Class(options, /*limit_mb=*/0);
 #include "strata/strategy/strategies.def"
-#undef STRATA_STRATEGY
 }
 
 std::string GraphPoolStrategy(const std::string& name) {

@@ -94,7 +94,6 @@ class StrategySource {
                                          const StrategyOptions& options);     \
   void Check##Class(const StrategyOptions& options, std::uint64_t limit_mb);
 #include "strata/strategy/strategies.def"
-#undef STRATA_STRATEGY
 
 }  // namespace strata
 

@@ -2,14 +2,11 @@
 #define STRATA_FACADE_SETTINGS_STRATEGY_FLAGS_H_
 
 #include "strata/allocation/option_values.h"
-#include "strata/strategy/auto_growth/options.h"
-#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/blocks/front_cache_policy.h"
-#include "strata/strategy/buddy/buddy_sizes.h"
-#include "strata/strategy/cuda_malloc_async/options.h"
-#include "strata/strategy/pool/options.h"
 #include "strata/strategy/strategy_options.h"
-#include "strata/strategy/virtual_memory/vmm_policy.h"
+
+#define STRATA_STRATEGY_HEADERS
+#include "strata/strategy/strategies.def"
 
 namespace strata {
 
@@ -38,9 +35,10 @@ struct JoinedOptions : Own... {
   }
 };
 
-using StrategyFlags =
-    JoinedOptions<FrontCacheOptions, AutoGrowthOptions, VirtualMemoryOptions,
-                  CudaMallocAsyncOptions, BfcFlags, BuddyOptions, PoolOptions>;
+using StrategyFlags = JoinedOptions<FrontCacheOptions
+#define STRATA_STRATEGY_OPTIONS(Struct) , Struct
+#include "strata/strategy/strategies.def"
+                                    >;
 
 }  // namespace strata
 

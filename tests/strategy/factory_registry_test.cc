@@ -177,7 +177,7 @@ TEST(StrategyFactoriesTest, BuiltInStrategiesHavePriority100) {
   EXPECT_EQ(StrategyFactories::Instance().Find("direct")->priority,
             kBuiltInStrategyPriority);
   EXPECT_THAT(StrategyFactories::Instance().Find("direct")->file,
-              HasSubstr("strategies.def"));
+              HasSubstr("strategy/direct/strategy.def"));
 }
 
 TEST(StrategyRegistrarTest, MakesANameThatAChainCanBeBuiltWith) {

@@ -74,20 +74,23 @@ function(strata_hit_sources)
 endfunction()
 
 # strata_read_table(<variable> <file> <macro>...): the first argument of every
-# line `macro(argument, ...)` of a table. A change of the table triggers a new
-# configuration.
+# line `macro(argument, ...)` of a table, and of the tables that it includes. A
+# change of a table triggers a new configuration.
 function(strata_read_table variable file)
   set(names)
-  set(path ${PROJECT_SOURCE_DIR}/${file})
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  set(tables ${PROJECT_SOURCE_DIR}/${file})
+  file(STRINGS ${tables} includes REGEX "^#include \"strata/.*\\.def\"")
+  list(TRANSFORM includes REPLACE "^#include \"strata/(.*)\"$" "${PROJECT_SOURCE_DIR}/\\1")
+  list(APPEND tables ${includes})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables})
   list(JOIN ARGN "|" macros)
-  if(EXISTS ${path})
-    file(STRINGS ${path} lines REGEX "^(${macros})\\(")
+  foreach(table IN LISTS tables)
+    file(STRINGS ${table} lines REGEX "^(${macros})\\(")
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^[A-Z_]+\\( *([a-z0-9_]+).*" "\\1" line "${line}")
       list(APPEND names ${line})
     endforeach()
-  endif()
+  endforeach()
   set(${variable} ${names} PARENT_SCOPE)
 endfunction()
 

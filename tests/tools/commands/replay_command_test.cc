@@ -118,8 +118,7 @@ TEST_F(CommandLineTest, StrategiesThatWouldRunAreNamedOnce) {
       {"replay", BundledTrace("resnet50_train"), "--gpu_memory_limit_mb=4600",
        "--allocator_strategy=bfc", "--auto_growth_chunk_rule=exact"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out,
-              HasSubstr("; auto_growth and cuda_malloc_async run."));
+  EXPECT_THAT(result.out, HasSubstr("; auto_growth and virtual_memory run."));
 }
 
 // Exit code 1 for a strategy that runs out of memory, 2 for an unreadable file.

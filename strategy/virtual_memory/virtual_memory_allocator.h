@@ -49,6 +49,8 @@ namespace strata {
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit costs the same as in AutoGrowthAllocator. A growth makes two
 //   device calls per handle and one per contiguous run; O(holes, free handles).
+//   While many retired addresses wait for their unmap, only the front cache has
+//   hits.
 // Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
 class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                                      private PeerAccess::Mapper {
@@ -60,6 +62,12 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
+
+  // HitPath. During a surplus, a request that needs a free block is a miss, so
+  // that it may call the driver: see UnmapSurplus.
+  Block* TakeCached(std::size_t bytes) noexcept override {
+    return has_surplus() ? nullptr : AutoGrowthAllocator::TakeCached(bytes);
+  }
 
   const char* name() const override { return "virtual_memory"; }
   std::uint32_t unserved_flags() const override {
@@ -245,10 +253,20 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses without pending work: at most `most` of them, or a
-  // part of retired_count_ - handle_count_ if that is more. Returns the bytes
-  // released with them.
+  // Unmaps at most `most` retired addresses without pending work. Returns the
+  // bytes released with them.
   std::size_t UnmapRetired(std::size_t most) noexcept;
+  // The number of retired addresses that a growth by `size` unmaps.
+  std::size_t UnmapsOfGrowth(std::size_t size) const noexcept;
+  // Unmaps a few retired addresses for a request during a surplus.
+  void UnmapSurplus() noexcept;
+  bool has_surplus() const noexcept {
+    return has_surplus_.load(std::memory_order_relaxed);
+  }
+  // The retired addresses beyond the number of handles. Hold lock_.
+  std::size_t SurplusLocked() const noexcept {
+    return retired_count_ - std::min(retired_count_, handle_count_);
+  }
   enum class Retired {
     kDone,     // Without pending work.
     kLeaving,  // Of a handle with is_leaving, or of an unknown one.
@@ -260,7 +278,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   bool MayTake(const Block& retired, Retired which) const noexcept;
   // Its handle, if that is mapped elsewhere; else null. Hold lock_.
   static PageHandle* HandleElsewhere(const Block& retired);
-  // Reserves room for `most`, as UnmapRetired. False: no host memory.
+  // Reserves room for at most `most` of them. False: no host memory.
   bool ReserveForRetired(std::vector<Block*>& retired,
                          std::size_t most) noexcept;
   // Unmaps removed addresses, and releases handles mapped only there. False if
@@ -291,6 +309,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Whether to create handles for export, and for network cards.
   std::atomic<bool> may_share_;
   std::atomic<bool> may_rdma_;
+  // Whether there is a surplus of retired addresses, and some of them may be
+  // without pending work. An outdated value costs time only.
+  std::atomic<bool> has_surplus_{false};
 
   // Guarded by lock_.
   std::array<BlockChain, AutoGrowthPolicy::kPoolCount> holes_;

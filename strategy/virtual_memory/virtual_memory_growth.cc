@@ -16,9 +16,6 @@ namespace {
 
 // Attempts of one growth, between which other threads may take what it found.
 constexpr int kMostAttempts = 64;
-// Most retired addresses that one growth unmaps, unless there are far more of
-// them than handles. Each takes 19 us (H200).
-constexpr std::size_t kMostUnmaps = 64;
 
 }  // namespace
 
@@ -36,7 +33,7 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
                                       Block** block,
                                       Failure& failure) noexcept {
   const bool is_capturing = IsDuringCapture();
-  if (!is_capturing) UnmapRetired(kMostUnmaps);
+  if (!is_capturing) UnmapRetired(UnmapsOfGrowth(size));
   GrowthPlan plan;
   plan.lacks_host_memory = true;
   if (!Extend(plan)) {
@@ -137,9 +134,11 @@ bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
 bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
                                       bool* gave_own) noexcept {
   const std::size_t room_now = pool().budget().RoomBytes(device_);
-  if (pool().GiveBackOfOthers(
-          bytes, effort.lacks_bytes - std::min(effort.lacks_bytes, room_now),
-          *this) != 0) {
+  // What other streams release is lost to them, so request no more than the
+  // plan lacks.
+  const std::size_t lacks =
+      effort.lacks_bytes - std::min(effort.lacks_bytes, room_now);
+  if (pool().GiveBackOfOthers(lacks != 0 ? lacks : bytes, lacks, *this) != 0) {
     return true;
   }
   if (std::exchange(*gave_own, true)) return false;

@@ -126,6 +126,7 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
       MakeHole(block);
     }
   }
+  if (SurplusLocked() != 0) has_surplus_ = true;
   if (is_current) CloseEpoch(*chain_stream().timeline());
 }
 

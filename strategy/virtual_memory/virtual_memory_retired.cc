@@ -14,10 +14,16 @@
 namespace strata {
 namespace {
 
-// Divisor of the number of retired addresses beyond the number of handles: a
-// growth unmaps so many, so that no growth pays for several earlier ones
-// (docs/rules/virtual_memory.md).
+// Most retired addresses that a growth unmaps while memory can be created. Each
+// takes 19 us (H200); docs/rules/virtual_memory.md.
+constexpr std::size_t kUnmapsOfGrowth = 64;
+// The same for a growth that must move memory, which takes time as well.
+constexpr std::size_t kUnmapsOfMove = 16;
+// A growth unmaps this part of the surplus if that is more, so that no growth
+// pays for several earlier ones.
 constexpr std::size_t kSurplusDivisor = 16;
+// Most that another request unmaps during a surplus.
+constexpr std::size_t kUnmapsOfRequest = 8;
 
 }  // namespace
 
@@ -56,9 +62,7 @@ bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired,
   std::size_t count = 0;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    const std::size_t surplus =
-        retired_count_ - std::min(retired_count_, handle_count_);
-    count = std::min(retired_count_, std::max(most, surplus / kSurplusDivisor));
+    count = std::min(retired_count_, most);
   }
   try {
     retired.reserve(count);
@@ -78,11 +82,27 @@ std::size_t VirtualMemoryAllocator::UnmapRetired(std::size_t most) noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     if (timeline != nullptr) epochs_.Update(*timeline);
     TakeRetired(Retired::kDone, retired);
+    // If none is without pending work, the next growth tries again.
+    has_surplus_ = !retired.empty() && SurplusLocked() != 0;
   }
   if (timeline != nullptr) timeline->AcquireDone();
   std::size_t released = 0;
-  UnmapTaken(retired, &released);
+  if (!UnmapTaken(retired, &released)) has_surplus_ = false;
   return released;
+}
+
+std::size_t VirtualMemoryAllocator::UnmapsOfGrowth(
+    std::size_t size) const noexcept {
+  const bool has_room = pool().budget().RoomBytes(device_) >= size;
+  const std::lock_guard<ChainLock> guard(lock_);
+  return std::max(has_room ? kUnmapsOfGrowth : kUnmapsOfMove,
+                  SurplusLocked() / kSurplusDivisor);
+}
+
+void VirtualMemoryAllocator::UnmapSurplus() noexcept {
+  // Set again if there is more to unmap.
+  has_surplus_ = false;
+  if (!IsDuringCapture()) UnmapRetired(kUnmapsOfRequest);
 }
 
 void VirtualMemoryAllocator::TellOf(Block* const* first, std::size_t count,

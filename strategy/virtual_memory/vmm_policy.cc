@@ -18,7 +18,7 @@ constexpr std::size_t kAmpleRoomBytes = std::size_t{72} << 30;
 constexpr std::size_t kMostHandleBytes = std::size_t{64} << 20;
 // About the most handles of one growth, however little room there is. Each
 // costs calls of 15 us together (H200).
-constexpr std::size_t kMostHandles = 1024;
+constexpr std::size_t kMostHandles = 768;
 constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // A growth creates at least this fraction of the reserved bytes and of the
 // room. Each growth costs a call to set access, the most expensive call.

@@ -128,49 +128,6 @@ TEST_F(VirtualMemoryTest, OldAddressesStayMappedUntilTheirWorkIsDone) {
   EXPECT_GT(Calls(DeviceCall::kUnmapRange), 0U);
 }
 
-TEST_F(VirtualMemoryTest, AGrowthUnmapsTheRetiredAddressesOfFewHandles) {
-  options_.memory_bytes = 1024 * kMiB;
-  Build();
-  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
-  AllocationPtr large = a_->Allocate(512 * kMiB);
-  EXPECT_EQ(device().Leaks().mappings, 768U);
-  large.reset();
-  kept[1].reset();
-  large = a_->Allocate(514 * kMiB);
-  EXPECT_EQ(device().Leaks().mappings, 768U + 1 - 64);
-}
-
-TEST_F(VirtualMemoryTest, ManyRetiredAddressesAreUnmappedFaster) {
-  options_.memory_bytes = 1024 * kMiB;
-  Build();
-  for (int i = 0; i < 60; ++i) {
-    const std::vector<AllocationPtr> kept =
-        VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
-    const AllocationPtr large = a_->Allocate(512 * kMiB);
-    // 512 handles, as many retired addresses, and 16 times the 256 handles
-    // that each growth moves.
-    EXPECT_LE(device().Leaks().mappings, 2 * 512U + 17 * 256);
-  }
-}
-
-TEST_F(VirtualMemoryTest, AReleaseUnmapsTheRetiredAddressesOfItsHandlesOnly) {
-  options_.memory_bytes = 1024 * kMiB;
-  Build();
-  b_ = place_->AddChain();
-  std::vector<AllocationPtr> kept = VmmFixture::LeaveHalf(a_, 2 * kMiB, 512);
-  AllocationPtr large = a_->Allocate(512 * kMiB);
-  const Request own_handle{.bytes = 2 * kMiB, .flags = kOneHandle};
-  // The other stream creates its handle after the release of one that was never
-  // moved,
-  kept[1].reset();
-  const AllocationPtr first = b_->Allocate(own_handle);
-  EXPECT_EQ(device().Leaks().mappings, 768U - 1 + 1);
-  // and of one that was moved.
-  large.reset();
-  const AllocationPtr second = b_->Allocate(own_handle);
-  EXPECT_EQ(device().Leaks().mappings, 768U - 2 + 1);
-}
-
 TEST_F(VirtualMemoryTest, AHandleIsNotReleasedWhileItsOldAddressesAreUnmapped) {
   Build();
   std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);

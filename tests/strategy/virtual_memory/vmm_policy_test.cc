@@ -22,8 +22,8 @@ TEST(VmmPolicyTest, HandlesShrinkWithTheRoom) {
 
 TEST(VmmPolicyTest, LargeGrowthsNeedFewHandlesWithoutRoom) {
   const VmmPolicy policy{VirtualMemoryOptions()};
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(2)), Mebibytes(2));
-  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(6)), Mebibytes(6));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(1)), Mebibytes(2));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(6)), Mebibytes(8));
   EXPECT_EQ(policy.HandleBytes(Gibibytes(7), Gibibytes(99)), Mebibytes(64));
 }
 

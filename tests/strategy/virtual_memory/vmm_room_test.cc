@@ -63,6 +63,21 @@ TEST_F(VmmRoomTest, ARefusedCreateFallsBackToOtherStreams) {
   EXPECT_LE(reserved(), 48 * kMiB);
 }
 
+TEST_F(VmmRoomTest, OtherStreamsReleaseOnlyTheBytesThatAreMissing) {
+  Build();
+  b_ = place_->AddChain();
+  std::vector<AllocationPtr> of_b;
+  for (int i = 0; i < 16; ++i) of_b.push_back(b_->Allocate(2 * kMiB));
+  of_b.clear();
+  AllocationPtr free = a_->Allocate(16 * kMiB);
+  const AllocationPtr live = a_->Allocate(16 * kMiB);
+  free.reset();
+  // Stream B has no block of this size to lend, and A has 16 MiB.
+  const AllocationPtr large = TryAllocate(a_, 40 * kMiB);
+  EXPECT_NE(large, nullptr);
+  EXPECT_EQ(Calls(DeviceCall::kReleaseMemory), 12U);
+}
+
 TEST_F(VmmRoomTest, OthersThatTakeEveryByteMakeAGrowthFail) {
   options_.memory_bytes = 256 * kMiB;
   Build();

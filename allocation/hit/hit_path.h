@@ -50,8 +50,7 @@ class HitPath {
   }
   // True if Give() never returns false.
   virtual bool takes_all() const noexcept { return false; }
-  // True if a walk without growth need not search for a block after Take() has
-  // found none.
+  // True if Take() finds every block that a walk without growth would find.
   virtual bool finds_all() const noexcept { return true; }
 
   // The parts of Take() and Give() behind the front cache, for callers that

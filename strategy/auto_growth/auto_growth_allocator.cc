@@ -36,8 +36,10 @@ AutoGrowthAllocator::~AutoGrowthAllocator() {
   ReturnLoans(LoanRecall::kWait);
   GiveUpIdle();
   STRATA_LOG_IF(Error, blocks_.chunk_count() != 0)
-      << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
-      << " bytes on " << ToString(place()) << " are lost";
+      << "auto_growth: destroyed with live blocks, or blocks that cannot be "
+         "unmapped; "
+      << blocks_.chunk_bytes() << " bytes on " << ToString(place())
+      << " are lost";
 }
 
 Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,

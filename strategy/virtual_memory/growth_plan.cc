@@ -203,8 +203,12 @@ bool ChoosePieces(const GrowthMeans& means, GrowthPlan& plan) {
   for (const Block* block = target.first;
        block != nullptr && block->data < target.end; block = block->next) {
     if (!BlockList::IsHole(block) || EndOf(*block) <= target.begin) continue;
-    if (!HoleFill(means, plan, *block).Run()) return false;
+    // After a hole that is short, the others tell how much is short in all.
+    if (!HoleFill(means, plan, *block).Run() && plan.lacks_host_memory) {
+      return false;
+    }
   }
+  if (plan.short_bytes != 0) return false;
   plan.low = std::min(target.begin, plan.pieces.front().at);
   plan.high =
       std::max(target.end, plan.pieces.back().at + plan.pieces.back().bytes);

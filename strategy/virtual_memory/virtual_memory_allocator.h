@@ -49,8 +49,8 @@ namespace strata {
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit costs the same as in AutoGrowthAllocator. A growth makes two
 //   device calls per handle and one per contiguous run; O(holes, free handles).
-//   While many retired addresses wait for their unmap, only the front cache has
-//   hits.
+//   While there are more retired addresses than handles, a request that the
+//   front does not serve from its cache unmaps some.
 // Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
 class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                                      private PeerAccess::Mapper {
@@ -63,11 +63,11 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
 
-  // HitPath. During a surplus, a request that needs a free block is a miss, so
-  // that it may call the driver: see UnmapSurplus.
+  // HitPath. A request that must unmap retired addresses walks the layers.
   Block* TakeCached(std::size_t bytes) noexcept override {
-    return has_surplus() ? nullptr : AutoGrowthAllocator::TakeCached(bytes);
+    return MustUnmap() ? nullptr : AutoGrowthAllocator::TakeCached(bytes);
   }
+  bool finds_all() const noexcept override { return requests_to_unmap_ != 1; }
 
   const char* name() const override { return "virtual_memory"; }
   std::uint32_t unserved_flags() const override {
@@ -258,11 +258,18 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t UnmapRetired(std::size_t most) noexcept;
   // The number of retired addresses that a growth by `size` unmaps.
   std::size_t UnmapsOfGrowth(std::size_t size) const noexcept;
-  // Unmaps a few retired addresses for a request during a surplus.
-  void UnmapSurplus() noexcept;
-  bool has_surplus() const noexcept {
-    return has_surplus_.load(std::memory_order_relaxed);
+  // Counts a request, and returns whether it must call UnmapSurplus.
+  bool MustUnmap() noexcept {
+    const std::uint32_t requests =
+        requests_to_unmap_.load(std::memory_order_relaxed);
+    if (requests <= 1) [[likely]] {
+      return requests == 1;
+    }
+    requests_to_unmap_.store(requests - 1, std::memory_order_relaxed);
+    return false;
   }
+  // Unmaps a few retired addresses during a surplus.
+  void UnmapSurplus() noexcept;
   // The retired addresses beyond the number of handles. Hold lock_.
   std::size_t SurplusLocked() const noexcept {
     return retired_count_ - std::min(retired_count_, handle_count_);
@@ -309,9 +316,10 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Whether to create handles for export, and for network cards.
   std::atomic<bool> may_share_;
   std::atomic<bool> may_rdma_;
-  // Whether there is a surplus of retired addresses, and some of them may be
-  // without pending work. An outdated value costs time only.
-  std::atomic<bool> has_surplus_{false};
+  // Number of the next request that unmaps some of a surplus of retired
+  // addresses: 1 is the next request. 0: there is no surplus. Requests that run
+  // at the same time may count as one.
+  std::atomic<std::uint32_t> requests_to_unmap_{0};
 
   // Guarded by lock_.
   std::array<BlockChain, AutoGrowthPolicy::kPoolCount> holes_;

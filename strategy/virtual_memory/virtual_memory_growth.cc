@@ -133,20 +133,20 @@ bool VirtualMemoryAllocator::AskForLess(const GrowthPlan& plan,
 
 bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
                                       bool* gave_own) noexcept {
-  const std::size_t room_now = pool().budget().RoomBytes(device_);
-  // What other streams release is lost to them, so request no more than the
-  // plan lacks.
+  const auto room_now = [&] {
+    return effort.may_create ? pool().budget().RoomBytes(device_) : 0;
+  };
+  // Other streams lose the memory that they release, so they release no more
+  // than the plan lacks.
   const std::size_t lacks =
-      effort.lacks_bytes - std::min(effort.lacks_bytes, room_now);
+      effort.lacks_bytes - std::min(effort.lacks_bytes, room_now());
   if (pool().GiveBackOfOthers(lacks != 0 ? lacks : bytes, lacks, *this) != 0) {
     return true;
   }
   if (std::exchange(*gave_own, true)) return false;
   // Handles that are too large for the hole; nothing unless they suffice.
-  const std::size_t room =
-      effort.may_create ? pool().budget().RoomBytes(device_) : 0;
   const std::size_t idle = IdlePageBytes();
-  return idle >= bytes - std::min(bytes, room) &&
+  return idle >= bytes - std::min(bytes, room_now()) &&
          ReleaseFree(bytes, Wait::kForStream) != 0;
 }
 

@@ -126,7 +126,7 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
       MakeHole(block);
     }
   }
-  if (SurplusLocked() != 0) has_surplus_ = true;
+  if (SurplusLocked() != 0) requests_to_unmap_ = 1;
   if (is_current) CloseEpoch(*chain_stream().timeline());
 }
 

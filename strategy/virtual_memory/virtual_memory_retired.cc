@@ -14,16 +14,18 @@
 namespace strata {
 namespace {
 
-// Most retired addresses that a growth unmaps while memory can be created. Each
-// takes 19 us (H200); docs/rules/virtual_memory.md.
-constexpr std::size_t kUnmapsOfGrowth = 64;
-// The same for a growth that must move memory, which takes time as well.
-constexpr std::size_t kUnmapsOfMove = 16;
+// A growth unmaps so many retired addresses if there is room for its request.
+// Each takes 19 us (H200); docs/rules/virtual_memory.md.
+constexpr std::size_t kUnmapsWithRoom = 64;
+// A growth without room mostly moves memory, which takes time as well.
+constexpr std::size_t kUnmapsWithoutRoom = 16;
 // A growth unmaps this part of the surplus if that is more, so that no growth
 // pays for several earlier ones.
 constexpr std::size_t kSurplusDivisor = 16;
-// Most that another request unmaps during a surplus.
+// Retired addresses that a request unmaps during a surplus.
 constexpr std::size_t kUnmapsOfRequest = 8;
+// Requests from an attempt to unmap that found pending work to the next one.
+constexpr std::uint32_t kRequestsBetweenUnmaps = 64;
 
 }  // namespace
 
@@ -82,12 +84,16 @@ std::size_t VirtualMemoryAllocator::UnmapRetired(std::size_t most) noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     if (timeline != nullptr) epochs_.Update(*timeline);
     TakeRetired(Retired::kDone, retired);
-    // If none is without pending work, the next growth tries again.
-    has_surplus_ = !retired.empty() && SurplusLocked() != 0;
+    if (SurplusLocked() == 0) {
+      requests_to_unmap_ = 0;
+    } else if (!retired.empty()) {
+      requests_to_unmap_ = 1;
+    }
   }
   if (timeline != nullptr) timeline->AcquireDone();
   std::size_t released = 0;
-  if (!UnmapTaken(retired, &released)) has_surplus_ = false;
+  // The next growth tries again.
+  if (!UnmapTaken(retired, &released)) requests_to_unmap_ = 0;
   return released;
 }
 
@@ -95,13 +101,13 @@ std::size_t VirtualMemoryAllocator::UnmapsOfGrowth(
     std::size_t size) const noexcept {
   const bool has_room = pool().budget().RoomBytes(device_) >= size;
   const std::lock_guard<ChainLock> guard(lock_);
-  return std::max(has_room ? kUnmapsOfGrowth : kUnmapsOfMove,
+  return std::max(has_room ? kUnmapsWithRoom : kUnmapsWithoutRoom,
                   SurplusLocked() / kSurplusDivisor);
 }
 
 void VirtualMemoryAllocator::UnmapSurplus() noexcept {
-  // Set again if there is more to unmap.
-  has_surplus_ = false;
+  // If work is pending, or during a capture.
+  requests_to_unmap_ = kRequestsBetweenUnmaps;
   if (!IsDuringCapture()) UnmapRetired(kUnmapsOfRequest);
 }
 

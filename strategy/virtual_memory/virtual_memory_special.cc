@@ -26,7 +26,7 @@ Allocation* VirtualMemoryAllocator::TryAllocate(const Request& request,
                                                 Failure& failure) noexcept {
   constexpr std::uint32_t kSpecial = kOneHandle | kLegacyIpc;
   if (device_ == nullptr || (request.flags & kSpecial) == 0) [[likely]] {
-    if (has_surplus() && (request.flags & kNoGrowth) == 0) UnmapSurplus();
+    if ((request.flags & kNoGrowth) == 0 && MustUnmap()) UnmapSurplus();
     return AutoGrowthAllocator::TryAllocate(request, failure);
   }
   if (request.bytes > kMostBytes) {

@@ -378,5 +378,40 @@ TEST_F(VmmFaultsTest, VisitorsAreToldAgainOfWhatCannotBeUnmapped) {
   EXPECT_EQ(a_->Release(), 32 * kMiB);
 }
 
+// A strategy that ends while the driver refuses to unmap.
+class VmmEndFaultsTest : public VmmFixture {
+ protected:
+  // Leaves free handles, some of which have moved, and ends the strategy with
+  // `fault`.
+  void EndWith(const FaultRule& fault) {
+    Build();
+    std::vector<AllocationPtr> kept = LeaveHalf(a_, 8 * kMiB, 8);
+    AllocationPtr large = a_->Allocate(32 * kMiB);
+    large.reset();
+    kept.clear();
+    device().AddFault(fault);
+    a_ = TestChain();
+    pool().Close();
+  }
+};
+
+TEST_F(VmmEndFaultsTest, AnUnmapThatFailsOnceIsTriedAgain) {
+  for (std::uint64_t nth = 1; nth <= 8; ++nth) {
+    SCOPED_TRACE(nth);
+    EndWith(FailNth(DeviceCall::kUnmapRange, nth));
+    TearDown();
+  }
+}
+
+TEST_F(VmmEndFaultsTest, MemoryThatCannotBeUnmappedStaysCounted) {
+  EndWith(FailAll(DeviceCall::kUnmapRange));
+  const SimLeaks leaks = device().Leaks();
+  EXPECT_EQ(leaks.memory_block_bytes, 64 * kMiB);
+  EXPECT_EQ(reserved(), leaks.memory_block_bytes);
+  EXPECT_EQ(ledger_->bytes(), leaks.mapped_bytes);
+  // It is lost: nothing is left that could release it.
+  place_.reset();
+}
+
 }  // namespace
 }  // namespace strata

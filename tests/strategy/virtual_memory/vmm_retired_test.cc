@@ -73,14 +73,33 @@ TEST_F(VmmSurplusTest, FreeBlocksAreNoHits) {
   HitPath& hits = *a_.strategy->hit_path();
   const std::lock_guard<ChainLock> guard(*hits.hit_lock());
   EXPECT_EQ(hits.Take(2 * kMiB), nullptr);
+  // A request that must not wait still finds them.
+  EXPECT_FALSE(hits.finds_all());
 }
 
-TEST_F(VmmSurplusTest, PendingWorkDoesNotMakeEveryRequestAMiss) {
+TEST_F(VmmSurplusTest, PendingWorkDelaysTheUnmaps) {
   MakeSurplus(3);
-  AllocationPtr block = a_->Allocate(kMiB);
+  std::vector<AllocationPtr> blocks;
+  blocks.push_back(a_->Allocate(kMiB));
   const std::uint64_t calls = place_->DeviceCalls();
-  const AllocationPtr other = a_->Allocate(2 * kMiB);
+  blocks.push_back(a_->Allocate(kMiB));
   EXPECT_EQ(place_->DeviceCalls(), calls);
+  device().StepAll();
+  for (int i = 0; i < 64; ++i) blocks.push_back(a_->Allocate(kMiB));
+  EXPECT_LT(mappings(), 512U + 3 * 256);
+}
+
+TEST_F(VmmSurplusTest, ACaptureDelaysTheUnmaps) {
+  MakeSurplus(3);
+  device().StepAll();
+  const std::uint64_t before = mappings();
+  std::vector<AllocationPtr> blocks;
+  place_->timelines()->gate().Announce();
+  blocks.push_back(a_->Allocate(kMiB));
+  EXPECT_EQ(mappings(), before);
+  place_->timelines()->gate().Withdraw();
+  for (int i = 0; i < 64; ++i) blocks.push_back(a_->Allocate(kMiB));
+  EXPECT_LT(mappings(), before);
 }
 
 TEST_F(VmmSurplusTest, ProbesLeaveIt) {
@@ -101,6 +120,7 @@ TEST_F(VmmSurplusTest, AGrowthUnmapsAPartOfALargeOne) {
   const AllocationPtr large = a_->Allocate(512 * kMiB);
   // 256 handles move.
   EXPECT_LE(mappings(), before + 256 - (60 - 3) * 256 / 16);
+  EXPECT_GE(mappings(), before + 200 - (60 - 2) * 256 / 16);
 }
 
 TEST_F(VmmRetiredTest, RetiredAddressesAreBounded) {

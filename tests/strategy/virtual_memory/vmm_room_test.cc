@@ -78,6 +78,21 @@ TEST_F(VmmRoomTest, OtherStreamsReleaseOnlyTheBytesThatAreMissing) {
   EXPECT_EQ(Calls(DeviceCall::kReleaseMemory), 12U);
 }
 
+TEST_F(VmmRoomTest, OtherStreamsReleaseTheBytesOfAllHolesAtOnce) {
+  options_.memory_bytes = 128 * kMiB;
+  Build();
+  b_ = place_->AddChain();
+  // Stream A has a hole of 4 MiB, a free page, and a hole behind it.
+  AllocationPtr hole = a_->Allocate(4 * kMiB);
+  AllocationPtr page = a_->Allocate(2 * kMiB);
+  hole.reset();
+  ASSERT_EQ(a_->Release(), 4 * kMiB);
+  const std::vector<AllocationPtr> kept = LeaveHalf(b_, 2 * kMiB, 63);
+  page.reset();
+  EXPECT_NE(TryAllocate(a_, 12 * kMiB), nullptr);
+  EXPECT_EQ(pool().stats().failures, 1U);
+}
+
 TEST_F(VmmRoomTest, OthersThatTakeEveryByteMakeAGrowthFail) {
   options_.memory_bytes = 256 * kMiB;
   Build();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Proves that a new strategy with an option is one folder and one line: adds a toy
-# strategy to a copy of the sources, and finds its factory in the registry and its option
-# in the table of options.
+# Adds a toy strategy with an option to a copy of the sources, as one folder and one line.
+# Compiles it with the files that read the tables, and finds its factory in the registry
+# and its option in the table of options. The build is not configured.
 #
 # usage: new_strategy.sh <source folder> <scratch folder> <C++ compiler>
 set -euo pipefail

@@ -106,8 +106,12 @@ std::size_t VirtualMemoryAllocator::UnmapsOfGrowth(
 }
 
 void VirtualMemoryAllocator::UnmapSurplus() noexcept {
-  // If work is pending, or during a capture.
-  requests_to_unmap_ = kRequestsBetweenUnmaps;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    // For pending work, and for a capture.
+    requests_to_unmap_ = SurplusLocked() != 0 ? kRequestsBetweenUnmaps : 0;
+    if (requests_to_unmap_ == 0) return;
+  }
   if (!IsDuringCapture()) UnmapRetired(kUnmapsOfRequest);
 }
 

@@ -102,6 +102,15 @@ TEST_F(VmmSurplusTest, ACaptureDelaysTheUnmaps) {
   EXPECT_LT(mappings(), before);
 }
 
+TEST_F(VmmSurplusTest, AReleaseEndsIt) {
+  MakeSurplus(3);
+  device().StepAll();
+  a_->Release();
+  const AllocationPtr block = a_->Allocate(kMiB);
+  EXPECT_TRUE(a_.strategy->hit_path()->finds_all());
+  EXPECT_EQ(mappings(), 1U);
+}
+
 TEST_F(VmmSurplusTest, ProbesLeaveIt) {
   MakeSurplus(3);
   device().StepAll();

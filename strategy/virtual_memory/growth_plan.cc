@@ -151,14 +151,14 @@ bool HoleFill::Create() {
 }
 
 bool HoleFill::Run() {
-  const std::size_t handles_before = plan_.moved_bytes;
+  const std::size_t moved_before = plan_.moved_bytes;
   while (at_ < to_) {
     if (means_.prefer_free ? Move() || Create() : Create() || Move()) continue;
     plan_.short_bytes += missing();
     return false;
   }
   // If only new memory was mapped, the tail grows up to the quantum.
-  if (!is_tail_ || plan_.moved_bytes != handles_before) return true;
+  if (!is_tail_ || plan_.moved_bytes != moved_before) return true;
   if (plan_.new_bytes >= means_.quantum_bytes) return true;
   const std::size_t more = std::min(means_.quantum_bytes - plan_.new_bytes,
                                     static_cast<std::size_t>(end_ - at_));

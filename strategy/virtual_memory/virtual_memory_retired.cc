@@ -14,10 +14,11 @@
 namespace strata {
 namespace {
 
-// A growth unmaps so many retired addresses if there is room for its request.
-// Each takes 19 us (H200); docs/rules/virtual_memory.md.
+// The most retired addresses that a growth unmaps if there is room for its
+// request. Each takes 19 us (H200); docs/rules/virtual_memory.md.
 constexpr std::size_t kUnmapsWithRoom = 64;
-// A growth without room mostly moves memory, which takes time as well.
+// The most without room: such a growth mostly moves memory, which takes time as
+// well.
 constexpr std::size_t kUnmapsWithoutRoom = 16;
 // A growth unmaps this part of the surplus if that is more, so that no growth
 // pays for several earlier ones.

@@ -221,11 +221,12 @@ class Sentence {
       return Joined(
           {Listed(names), " ", Verb(names.size(), one, several), "."});
     }
-    if (report_.has_limit) return "no other strategy does.";
+    const std::string none = Joined({"no other strategy ", one});
+    if (report_.has_limit) return none + ".";
     const ReplayRow& least = Least();
     const std::uint64_t bytes = NeedOf(least);
     if (!least.fit || bytes <= report_.device_bytes) {
-      return "no other strategy does; --fit finds the device that it fits on.";
+      return none + "; --fit finds the device that it fits on.";
     }
     return Joined({least.Name(), " fits on ", HumanBytes(bytes), ", ",
                    HumanBytes(bytes - report_.device_bytes), " more."});

@@ -69,7 +69,7 @@ TEST_F(CommandLineTest, NoPeerIsAWayOutOfALimit) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out,
               HasSubstr("within the limits of the flags, direct runs out of "
-                        "memory (direct at line 3); no other strategy does."));
+                        "memory (direct at line 3); no other strategy runs."));
 }
 
 TEST_F(CommandLineTest, UncheckedReplayWorks) {

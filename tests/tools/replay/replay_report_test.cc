@@ -308,7 +308,7 @@ TEST(ReplaySummaryTest, NamesTheLimitsOfFlagsWhichPeersDoNotHave) {
   const std::string begin =
       "On 200.0 MiB and within the limits of the flags, a runs out of memory "
       "(a at line 3); ";
-  EXPECT_EQ(Summary(report), begin + "no other strategy does.");
+  EXPECT_EQ(Summary(report), begin + "no other strategy runs.");
   report.rows.push_back(RunOf("peer:pytorch", 120 * kMiB));
   EXPECT_EQ(Summary(report),
             begin + "peer:pytorch runs. No flag limits a peer.");
@@ -331,7 +331,7 @@ TEST(ReplaySummaryTest, SaysWhatHelpsIfNothingRuns) {
       "On 200.0 MiB, a runs out of memory (a at line 3); ";
   EXPECT_EQ(Summary(report),
             begin +
-                "no other strategy does; --fit finds the device that it "
+                "no other strategy runs; --fit finds the device that it "
                 "fits on.");
   report.rows[0] = WithFit(report.rows[0], 230 * kMiB);
   EXPECT_EQ(Summary(report), begin + "a fits on 230.0 MiB, 30.0 MiB more.");

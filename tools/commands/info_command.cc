@@ -74,7 +74,10 @@ Json DeviceJson(Platform& platform, int ordinal, const Options& options) {
       {"total_bytes", total_bytes},
       {"free_bytes", free_bytes},
       {"caps", CapsJson(device.caps())},
-      {"auto_strategy", {{"name", choice.name}, {"why", choice.why}}}};
+      {"auto_strategy",
+       {{"name", choice.name},
+        {"why", choice.why},
+        {"is_in_use", options.Strategy() == kAutoStrategy}}}};
 }
 
 // For each platform of this build that cannot be used here: name -> reason.
@@ -211,10 +214,12 @@ std::string InfoText(const Json& info) {
             HumanBytes(device["total_bytes"].get<std::uint64_t>()) + "\n" +
             Wrapped(CapsText(device["caps"]), "    ") + DriverText(device);
     const Json& choice = device["auto_strategy"];
-    text += Wrapped("--allocator_strategy=auto is " +
-                        choice["name"].get<std::string>() + ": " +
-                        choice["why"].get<std::string>(),
-                    "    ");
+    text +=
+        Wrapped(std::string("--allocator_strategy=auto ") +
+                    (choice["is_in_use"].get<bool>() ? "is " : "would be ") +
+                    choice["name"].get<std::string>() + ": " +
+                    choice["why"].get<std::string>(),
+                "    ");
   }
   for (const auto& [name, problem] : info["platform_problems"].items()) {
     text += "  no " + name + " here\n" +

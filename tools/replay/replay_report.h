@@ -1,6 +1,8 @@
 #ifndef STRATA_TOOLS_REPLAY_REPLAY_REPORT_H_
 #define STRATA_TOOLS_REPLAY_REPLAY_REPORT_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,10 +17,17 @@ struct TraceReport {
   bool is_default_device = false;   // 80 GiB, as the recorded size is unknown
   bool is_recorded_device = false;  // as large as the recorded one
   bool has_limit = false;           // a flag limits the memory of strategies
+  std::uint64_t limit_bytes = 0;    // such a limit of any strategy; 0: none
   std::vector<ReplayRow> rows;      // row of the recorded program first
   // Strategies other than those of `rows` that serve all requests; searched
   // only if none of `rows` does.
   std::vector<std::string> alternatives;
+
+  // The most bytes that can be live at a time.
+  std::uint64_t MostLiveBytes() const {
+    return limit_bytes != 0 ? std::min(device_bytes, limit_bytes)
+                            : device_bytes;
+  }
 };
 
 // All rows, as an array of objects with a line end.

@@ -32,6 +32,14 @@ bool HasLimit(const Options& options) {
          options.strategy.bfc_memory_limit_bytes != 0;
 }
 
+// The smallest limit that holds for every strategy; 0: none.
+std::uint64_t LimitBytes(const Options& options) {
+  const std::uint64_t held = options.gpu_memory_limit_mb << 20;
+  const std::uint64_t in_use = options.decorators.in_use_limit_bytes;
+  if (held == 0 || in_use == 0) return std::max(held, in_use);
+  return std::min(held, in_use);
+}
+
 // Replays the traces of a request, one after another.
 class ReplaySession {
  public:
@@ -118,6 +126,7 @@ class ReplaySession {
             ? trace.recorded.device_bytes
             : request_.strategies.front().platform.sim_memory_bytes;
     report.has_limit = HasLimit(request_.strategies.front());
+    report.limit_bytes = LimitBytes(request_.strategies.front());
     if (auto row = MakeRecordedRow(trace, request_.settings)) {
       report.rows.push_back(*row);
     }
@@ -155,7 +164,7 @@ class ReplaySession {
   // peers are no alternative if a flag limits strategies.
   void FindAlternatives(const Trace& trace) {
     TraceReport& report = reports_.back();
-    if (trace.peak_live_bytes > report.device_bytes) return;
+    if (trace.peak_live_bytes > report.MostLiveBytes()) return;
     for (const std::string& name : AlternativeNames()) {
       if (report.has_limit && peers::IsPeerName(name)) continue;
       Options options = request_.strategies.front();

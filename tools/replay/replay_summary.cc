@@ -35,7 +35,7 @@ std::string Listed(const std::vector<std::string>& names) {
 
 std::string Listed(const Rows& rows) {
   std::vector<std::string> names;
-  for (const ReplayRow* row : rows) names.push_back(row->strategy);
+  for (const ReplayRow* row : rows) names.push_back(row->Name());
   return Listed(names);
 }
 
@@ -208,7 +208,7 @@ class Sentence {
   // The advice if no row serves every request. `one` and `several` are the verb
   // for strategies that do.
   std::string WayOut(const char* one, const char* several) const {
-    if (trace_.peak_live_bytes > report_.device_bytes) {
+    if (trace_.peak_live_bytes > report_.MostLiveBytes()) {
       return Joined({"no allocator can serve it, as ",
                      HumanBytes(trace_.peak_live_bytes),
                      " are live at a time."});

@@ -48,6 +48,10 @@ TEST_F(CommandLineTest, InfoSaysWhichStrategyAutoIsAndWhy) {
   EXPECT_THAT(table.out,
               HasSubstr("    --allocator_strategy=auto is virtual_memory: the "
                         "device is simulated\n"));
+  const CommandResult other =
+      RunStrata({"info", "--strata_platform=sim", "--allocator_strategy=bfc"});
+  EXPECT_THAT(other.out, HasSubstr("    --allocator_strategy=auto would be "
+                                   "virtual_memory: the device is simulated"));
   const CommandResult result =
       RunStrata({"info", "--strata_platform=sim", "--format=json",
                  "--allocator_strategy=auto", "--strata_ipc=legacy"});

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(CommandLineTest, ReplayPrintsOneJsonRowPerTraceAndStrategy) {
@@ -39,7 +40,7 @@ TEST_F(CommandLineTest, ReplayPrintsATableByDefault) {
   EXPECT_THAT(result.out, HasSubstr(": 3 operations, peak live 6.0 MiB, "));
   EXPECT_THAT(result.out, HasSubstr("\nstrategy "));
   EXPECT_THAT(result.out, HasSubstr("\nauto (virtual_memory) "));
-  EXPECT_THAT(result.out, HasSubstr("\nvirtual_memory fits on "));
+  EXPECT_THAT(result.out, HasSubstr("\nauto (virtual_memory) fits on "));
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4);
   EXPECT_THAT(RunStrata({"replay", "--wide", small_.path()}).out,
               HasSubstr("create_memory 2"));
@@ -63,13 +64,33 @@ TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {
 
 // The rules of a peer have no limit flag, so a peer does not bypass a limit.
 TEST_F(CommandLineTest, NoPeerIsAWayOutOfALimit) {
+  // auto_growth rounds 300 bytes up, so 3000 such blocks exceed 1 MiB.
+  std::string rows = kHeader;
+  for (int i = 1; i <= 3000; ++i) {
+    rows += "1,0,allocate," + std::to_string(i) + ",300,0\n";
+  }
+  const TempFile file;
+  file.Write(rows);
+  const CommandResult result =
+      RunStrata({"replay", file.path(), "--gpu_memory_limit_mb=1",
+                 "--allocator_strategy=auto_growth"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              HasSubstr("within the limits of the flags, auto_growth runs out "
+                        "of memory (auto_growth at line "));
+  EXPECT_THAT(result.out, HasSubstr("; pool and direct run."));
+  EXPECT_THAT(result.out, Not(HasSubstr("peer:")));
+}
+
+TEST_F(CommandLineTest, ALimitBelowThePeakLiveIsNamed) {
   const CommandResult result =
       RunStrata({"replay", small_.path(), "--gpu_memory_limit_mb=5",
                  "--allocator_strategy=direct"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out,
               HasSubstr("within the limits of the flags, direct runs out of "
-                        "memory (direct at line 3); no other strategy runs."));
+                        "memory (direct at line 3); no allocator can serve it, "
+                        "as 6.0 MiB are live at a time."));
 }
 
 TEST_F(CommandLineTest, UncheckedReplayWorks) {

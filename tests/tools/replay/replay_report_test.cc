@@ -308,7 +308,13 @@ TEST(ReplaySummaryTest, NamesTheLimitsOfFlagsWhichPeersDoNotHave) {
   const std::string begin =
       "On 200.0 MiB and within the limits of the flags, a runs out of memory "
       "(a at line 3); ";
+  report.limit_bytes = 150 * kMiB;
   EXPECT_EQ(Summary(report), begin + "no other strategy runs.");
+  report.limit_bytes = 99 * kMiB;
+  EXPECT_EQ(Summary(report),
+            begin +
+                "no allocator can serve it, as 100.0 MiB are live at a "
+                "time.");
   report.rows.push_back(RunOf("peer:pytorch", 120 * kMiB));
   EXPECT_EQ(Summary(report),
             begin + "peer:pytorch runs. No flag limits a peer.");

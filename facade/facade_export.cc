@@ -36,6 +36,8 @@ void RequireOwn(const char* what, const Allocation& allocation,
 ExportedMemory AllocatorFacade::Export(const Allocation& allocation) {
   PlaceState& state = Find(allocation.place());
   RequireOwn("Export", allocation, state);
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  if (!relaxed) ThrowNotRelaxed("Export");
   ExportedMemory exported;
   const Status status = ExportMapped(allocation, &exported);
   if (status == Status::kNotSupported) {
@@ -53,6 +55,8 @@ ImportedMemory AllocatorFacade::Import(Place place,
                                        const std::vector<SharedPiece>& pieces) {
   RequireDevicePlace("Import", place);
   PlaceState& state = Find(place);
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  if (!relaxed) ThrowNotRelaxed("Import");
   return ImportedMemory::Map(platform_, *state.device(), pieces,
                              state.strategy_options().peers->grants()->devices);
 }

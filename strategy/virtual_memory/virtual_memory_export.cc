@@ -26,7 +26,11 @@ class VirtualMemoryAllocator::Pin {
   Pin& operator=(const Pin&) = delete;
   ~Pin() {
     // From here on the strategy may end at any time.
-    if (strategy_.Unpin(handles_)) pool_->Release();
+    if (strategy_.Unpin(handles_)) {
+      pool_->Release();
+    } else {
+      pool_->budget().NotifyIdle();
+    }
   }
 
   const std::vector<PageHandle*>& handles() const { return handles_; }
@@ -120,6 +124,7 @@ bool VirtualMemoryAllocator::Unpin(
 std::size_t VirtualMemoryAllocator::PinOutdated(
     std::uint64_t version, std::vector<PageHandle*>& handles) noexcept {
   std::size_t outdated = 0;
+  const PageHandle* last = nullptr;  // It may lie in several blocks.
   may_lack_grants_ = false;
   for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
        chunk = chunk->next) {
@@ -133,10 +138,10 @@ std::size_t VirtualMemoryAllocator::PinOutdated(
       for (std::byte* at = block->data; at < end;) {
         PageHandle* const handle = range.HandleAt(at);
         at = handle->end();
-        if (handle->access_version >= version) continue;
+        if (handle->access_version >= version || handle == last) continue;
+        last = handle;
         ++outdated;
         if (handles.size() == handles.capacity()) continue;
-        handle->access_version = version;
         ++handle->pins;
         handles.push_back(handle);
       }
@@ -175,8 +180,10 @@ Status VirtualMemoryAllocator::ApplyGrants() noexcept {
     {
       const std::lock_guard<ChainLock> guard(lock_);
       for (PageHandle* handle : handles) --handle->pins;
-      for (std::size_t i = done; i < handles.size(); ++i) {
-        handles[i]->access_version = 0;
+      // Not earlier: other threads may rely on the access then.
+      for (std::size_t i = 0; i < done; ++i) {
+        handles[i]->access_version =
+            std::max(handles[i]->access_version, grants->version);
       }
     }
     if (status != Status::kSuccess) return status;

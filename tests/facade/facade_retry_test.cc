@@ -166,6 +166,20 @@ TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
       facade().PrepareMemoryPoolForCUDAGraph());
 }
 
+TEST_F(FacadeRetryTest, TheEndOfAnExportWakes) {
+  BuildWithClock("allocator_strategy=virtual_memory,gpu_memory_limit_mb=48");
+  AllocationPtr block = facade().Alloc(kPlace, Mebibytes(32));
+  ExportedMemory exported = facade().Export(*block);
+  // Keeps memory in use, so that the request has a reason to wait.
+  const AllocationPtr other = facade().Alloc(kPlace, Mebibytes(2));
+  block.reset();
+  Waiting waiting(*this, Mebibytes(40), NewStream());
+  exported.Close();
+  EXPECT_TRUE(waiting.Ends());
+  clock_.Advance(std::chrono::hours(1));  // ends the wait
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
 TEST_F(FacadeRetryTest, APartOfAChunkWakesItsOwnStream) {
   BuildWithClock("allocator_strategy=auto_growth,gpu_memory_limit_mb=15");
   AllocationPtr first = facade().Alloc(kPlace, Mebibytes(5));

@@ -51,34 +51,32 @@ void PeerAccess::Remove(const Mapper& mapper) noexcept {
 }
 
 Status PeerAccess::Enable(Location peer) {
-  const std::lock_guard<std::mutex> guard(enable_mutex_);
-  const GrantsPtr before = grants();
-  const bool is_known = std::any_of(
-      before->devices.begin(), before->devices.end(),
+  const std::lock_guard<std::mutex> enabling(enable_mutex_);
+  // Everything that can fail for lack of host memory comes before a change.
+  const auto with = std::make_shared<Grants>(*grants());
+  const auto without = std::make_shared<Grants>(*with);
+  const bool is_new = std::none_of(
+      with->devices.begin(), with->devices.end(),
       [&](const AccessDescriptor& device) { return IsOf(device, peer); });
-  if (!is_known) Replace(peer, /*access=*/true);
-  const Status status = Apply();
-  if (status != Status::kSuccess && !is_known) Replace(peer, /*access=*/false);
-  return status;
-}
-
-void PeerAccess::Replace(Location peer, bool access) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  auto changed = std::make_shared<Grants>(*grants_);
-  std::erase_if(changed->devices, [&](const AccessDescriptor& device) {
-    return IsOf(device, peer);
-  });
-  if (access) changed->devices.push_back({peer, Access::kReadWrite});
-  ++changed->version;
-  grants_ = std::move(changed);
-}
-
-Status PeerAccess::Apply() {
+  if (is_new) with->devices.push_back({peer, Access::kReadWrite});
+  with->version += is_new ? 1 : 0;
+  without->version = with->version + 1;
   std::vector<std::shared_ptr<Entry>> mappers;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     mappers = mappers_;
+    grants_ = with;
   }
+  const Status status = Apply(mappers);
+  if (status != Status::kSuccess && is_new) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    grants_ = without;
+  }
+  return status;
+}
+
+Status PeerAccess::Apply(
+    const std::vector<std::shared_ptr<Entry>>& mappers) noexcept {
   for (const std::shared_ptr<Entry>& entry : mappers) {
     const CallGate::Pass pass(entry->gate);
     if (!pass) continue;

@@ -17,7 +17,7 @@ namespace strata {
 // Model: a list of devices, and the strategies that map memory there. A
 //   strategy grants access to the listed devices with each mapping. A device
 //   that is added later gets access to the existing mappings.
-// Threads: any thread. During a call of a strategy, a lock is held that only
+// Threads: any thread. Enable calls the strategies with a lock held that only
 //   Enable acquires.
 class PeerAccess {
  public:
@@ -61,10 +61,8 @@ class PeerAccess {
     CallGate gate;  // Closed once the mapper is removed.
   };
 
-  // Replaces the list by a copy without `peer`; with `access`, appends `peer`
-  // to the copy.
-  void Replace(Location peer, bool access);
-  Status Apply();
+  static Status Apply(
+      const std::vector<std::shared_ptr<Entry>>& mappers) noexcept;
 
   // Held by Enable, so that it returns after the access of the peer is set, and
   // reports only failures for its own peer, if two threads enable peers.

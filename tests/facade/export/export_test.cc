@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/facade/graphs/capture_guard.h"
 #include "strata/tests/facade/export/export_fixture.h"
 #include "strata/tests/testing/second_process.h"
 
@@ -193,6 +194,17 @@ TEST_F(ExportTest, OnlyMemoryInHandlesIsExported) {
   EXPECT_THROW(facade().Export(*nothing), std::invalid_argument);
   const AllocationPtr host = facade().Alloc(HostPlace(), 256);
   EXPECT_THROW(facade().Export(*host), std::invalid_argument);
+}
+
+// Both make calls that end a capture unless the thread is relaxed.
+TEST_F(ExportedBytesTest, CapturesContinue) {
+  Build(kMapped);
+  const AllocationPtr block = Alloc(2 * kPage);
+  CaptureGuard guard(facade(), NewStream(), 0, CaptureMode::kGlobal);
+  const ExportedMemory exported = facade().Export(*block);
+  const ImportedMemory imported = facade().Import(kPlace, exported.pieces());
+  const Graph graph = guard.End();
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
 }
 
 TEST_F(ExportedBytesTest, FailedExportChangesNothing) {

@@ -133,6 +133,62 @@ TEST_F(PeerExportTest, StreamThatEndsDuringAGrantReleasesItsMemory) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
+class TwoPeersTest : public ExportTest {
+ protected:
+  TwoPeersTest() : ExportTest(3) {}
+};
+
+// While one thread enables a peer, another one catches up with the list and
+// stops between two handles.
+TEST_F(TwoPeersTest, PeerReachesAllMemoryWhateverOtherThreadsDo) {
+  Build(kMapped);
+  const auto is_enabled = std::make_shared<bool>(false);
+  facade().AddVisitor(
+      kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
+        if (change < 0 && !std::exchange(*is_enabled, true)) {
+          facade().EnablePeerAccess(kPlace, 1);
+        }
+      });
+  const AllocationPtr first = Alloc(kPage);
+  const Stream stream = NewStream();
+  const AllocationPtr other = facade().Alloc(kPlace, 4 * kPage, stream);
+  // A peer that is enabled during an unmap leaves a task to later growths.
+  facade().Alloc(kPlace, 2 * kPage, stream).reset();
+  EXPECT_NE(facade().Release(kPlace), 0U);
+  ASSERT_TRUE(*is_enabled);
+
+  std::future<void> growth;
+  std::promise<void> stopped;
+  std::promise<void> may_continue;
+  std::atomic<int> calls{0};  // of SetAccess, in the thread of the growth
+  const std::thread::id enabling = std::this_thread::get_id();
+  device().SetCallObserver([&](const CallRecord& record) {
+    if (record.call != DeviceCall::kSetAccess) return;
+    if (std::this_thread::get_id() != enabling) {
+      // The first call is for the growth.
+      if (++calls != 2) return;
+      stopped.set_value();
+      may_continue.get_future().wait();
+    } else if (!growth.valid()) {
+      growth = std::async(std::launch::async, [&] {
+        facade().Alloc(kPlace, 6 * kPage, stream).reset();
+      });
+      stopped.get_future().wait();
+    }
+  });
+  facade().EnablePeerAccess(kPlace, 2);
+  for (std::size_t offset = 0; offset < 4 * kPage; offset += kPage) {
+    Access access = Access::kNone;
+    EXPECT_EQ(device().GetAccess(At(other->data()) + offset,
+                                 {Location::Kind::kDevice, 2}, &access),
+              Status::kSuccess);
+    EXPECT_EQ(access, Access::kReadWrite) << offset;
+  }
+  may_continue.set_value();
+  growth.get();
+  device().SetCallObserver(nullptr);
+}
+
 TEST_F(PeerExportTest, OnlyOtherDevicesArePeers) {
   Build(kMapped);
   for (const int peer : {-1, 0, 2}) {

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <future>
+#include <new>
 #include <thread>
+
+#include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 namespace {
@@ -49,6 +53,36 @@ TEST(PeerAccessTest, AFailureOfOneThreadLeavesThePeerOfTheOtherEnabled) {
   EXPECT_EQ(mapper.other(), Status::kSuccess);
   ASSERT_EQ(access.grants()->devices.size(), 2U);
   EXPECT_EQ(access.grants()->devices.back().location.id, kPeer.id);
+  access.Remove(mapper);
+}
+
+class CountingMapper : public PeerAccess::Mapper {
+ public:
+  Status ApplyGrants() noexcept override {
+    ++calls;
+    return Status::kSuccess;
+  }
+  int calls = 0;
+};
+
+TEST(PeerAccessTest, WithoutHostMemoryNothingChanges) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a heap that never fails";
+  PeerAccess access(kOwner);
+  CountingMapper mapper;
+  access.Add(mapper);
+  bool is_enabled = false;
+  for (std::uint64_t nth = 1; !is_enabled; ++nth) {
+    ASSERT_LT(nth, 100U);
+    try {
+      const HeapFailure failure(nth);
+      is_enabled = access.Enable(kPeer) == Status::kSuccess;
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(access.grants()->devices.size(), 1U) << nth;
+      EXPECT_EQ(mapper.calls, 0) << nth;
+    }
+  }
+  EXPECT_EQ(access.grants()->devices.size(), 2U);
+  EXPECT_EQ(mapper.calls, 1);
   access.Remove(mapper);
 }
 

@@ -54,7 +54,7 @@ class AutoGrowthAllocator : public PoolingStrategy,
   ~AutoGrowthAllocator() override;
 
   // Returns a strategy that also lends to other streams; lent blocks may
-  // outlive it. The second form takes one constructed with is_complete.
+  // outlive it.
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
       const AutoGrowthPolicy& policy);
@@ -79,8 +79,8 @@ class AutoGrowthAllocator : public PoolingStrategy,
   virtual bool IsConsistent() const;
 
  protected:
-  // For a derived strategy: not complete until its constructor has called
-  // AddHolder as the last step.
+  // For a derived strategy. Its constructor calls AddHolder once it is
+  // complete.
   AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                       std::shared_ptr<ChainStream> stream,
                       const AutoGrowthPolicy& policy, bool is_complete);
@@ -104,8 +104,14 @@ class AutoGrowthAllocator : public PoolingStrategy,
   std::size_t ReturnLoans(LoanRecall which) noexcept override;
   bool EndLending(End end) noexcept override;
   bool IdleIsDone() noexcept override {
-    return is_over_ || PoolingStrategy::IdleIsDone();
+    return is_over_ || (may_ask_stream() && PoolingStrategy::IdleIsDone());
   }
+  // The stream of a graph pool knows its own end.
+  bool may_ask_stream() const {
+    return has_stream_ || chain_stream().timeline() == nullptr;
+  }
+  // EndLending with the lock held.
+  bool EndLendingLocked() noexcept;
 
   // Called once no chain allocates from `strategy` any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
@@ -155,8 +161,10 @@ class AutoGrowthAllocator : public PoolingStrategy,
   // Frees detached chunks, linked by `next`, to the system, after the work that
   // used them.
   std::size_t ReturnToSystem(Chunk* chunks) noexcept;
-  // Waits for the work of the stream. False, and logged, if that fails.
+  // Waits for the work of the stream; for the device if the stream may be gone.
+  // False, and logged, if that fails.
   bool AwaitStream() noexcept;
+  Status SynchronizeStream() noexcept;
   // Frees detached chunks, linked by `next`, to the pool. The pool holds them
   // until the work that used them is done. Returns the bytes that it does not
   // hold.
@@ -177,7 +185,8 @@ class AutoGrowthAllocator : public PoolingStrategy,
   void LookAtStream() noexcept;
   Allocation* LendOrdered(const LoanRequest& request) noexcept;
 
-  // Whether chain_stream() may be queried.
+  // Whether chain_stream() may be named in a call of the device. False after
+  // LeaveStream.
   std::atomic<bool> has_stream_{true};
   // Whether all work of the stream is known to be done, or is waited for no
   // longer. No more will come.

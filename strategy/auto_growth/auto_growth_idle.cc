@@ -17,14 +17,22 @@ std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
   return chunks != nullptr ? FreeChunks(chunks, AwaitStream()) : 0;
 }
 
+Status AutoGrowthAllocator::SynchronizeStream() noexcept {
+  if (may_ask_stream()) return chain_stream().Synchronize();
+  const CaptureGate::Calm calm(*chain_stream().timeline()->gate());
+  return calm ? chain_stream().device()->Synchronize() : Status::kNotReady;
+}
+
 bool AutoGrowthAllocator::AwaitStream() noexcept {
   if (is_over_) return true;
-  const Status status = chain_stream().Synchronize();
+  const Status status = SynchronizeStream();
   // kNotReady is no error: a capture was announced meanwhile.
   STRATA_LOG_IF(Error,
                 status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); its memory is kept until it can be waited for";
+  // No chain submits work any more.
+  if (status == Status::kSuccess && !may_ask_stream()) is_over_ = true;
   return status == Status::kSuccess;
 }
 

@@ -59,6 +59,10 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
 
 bool AutoGrowthAllocator::EndLending(End /*end*/) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
+  return EndLendingLocked();
+}
+
+bool AutoGrowthAllocator::EndLendingLocked() noexcept {
   if (loans_ != 0 || idle_loans_.first() != nullptr) return false;
   may_lend_ = false;
   return true;
@@ -100,6 +104,7 @@ bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
 }
 
 void AutoGrowthAllocator::LookAtStream() noexcept {
+  if (!has_stream_) return;
   StreamTimeline& timeline = *chain_stream().timeline();
   // An idle stream needs no event.
   if (timeline.SeeIdle()) return;

@@ -20,14 +20,14 @@ struct PageHandle {
   MemHandle memory;
   std::size_t bytes = 0;
   std::byte* base = nullptr;
-  // Exports that forbid to move the handle, and changes of its access in
-  // progress.
+  // Number of exports of the handle, and of threads that change its access.
+  // Unless it is 0, the handle does not move and is not released.
   std::uint32_t pins = 0;
   bool is_shareable = false;  // Created for export.
   // Set while DetachFree searches its retired addresses.
   bool is_leaving = false;
-  // Retired addresses that a thread unmaps at present. The handle is not
-  // released meanwhile.
+  // Number of its retired addresses that a thread has taken to unmap them. The
+  // handle is not released meanwhile.
   std::uint32_t unmaps = 0;
   // Version of the PeerAccess grants at mapping.
   std::uint64_t access_version = 0;

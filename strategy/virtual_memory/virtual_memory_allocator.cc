@@ -71,7 +71,7 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
 
 void VirtualMemoryAllocator::AwaitPages() noexcept {
   if (is_over_ || handle_count_ == 0) return;
-  const Status status = chain_stream().Synchronize();
+  const Status status = SynchronizeStream();
   STRATA_LOG_IF(Error, status != Status::kSuccess)
       << name() << ": pages of stream " << stream().uid << " on "
       << ToString(place())

@@ -48,7 +48,8 @@ namespace strata {
 //   between streams are as in AutoGrowthAllocator.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit costs the same as in AutoGrowthAllocator. A growth makes two
-//   device calls per handle and one per contiguous run; O(holes, free handles).
+//   device calls per handle and one per contiguous run. It is O(holes, blocks
+//   between holes squared, n log n) for n free handles.
 //   While there are more retired addresses than handles, a request that the
 //   front does not serve from its cache unmaps some.
 // Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
@@ -285,6 +286,8 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   bool MayTake(const Block& retired, Retired which) const noexcept;
   // Its handle, if that is mapped elsewhere; else null. Hold lock_.
   static PageHandle* HandleElsewhere(const Block& retired);
+  // Undoes TakeRetired for one block. Hold lock_.
+  void RetireAgain(Block* block) noexcept;
   // Reserves room for at most `most` of them. False: no host memory.
   bool ReserveForRetired(std::vector<Block*>& retired,
                          std::size_t most) noexcept;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "strata/allocation/streams/host_order.h"
 #include "strata/base/log.h"
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
@@ -51,6 +52,7 @@ Status VirtualMemoryAllocator::Map(std::byte* at,
 
 Status VirtualMemoryAllocator::Unmap(std::byte* at,
                                      std::size_t bytes) noexcept {
+  AcquireHostOrder(*device_);
   const Status status = device_->UnmapRange(AddressOf(at), bytes);
   STRATA_LOG_IF(Error, status != Status::kSuccess)
       << name() << ": " << bytes << " bytes at " << static_cast<void*>(at)
@@ -81,6 +83,7 @@ Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
 Status VirtualMemoryAllocator::UnmapOld(GrowthPiece& piece) noexcept {
   const PageHandle& handle = *piece.handle;
   pool().TellOfRange(handle.base, handle.bytes, -1);
+  AcquireHostOrder(*device_);
   const Status status =
       device_->UnmapRange(AddressOf(handle.base), handle.bytes);
   if (status == Status::kSuccess) {

@@ -42,11 +42,19 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
                 handles.begin() + static_cast<std::ptrdiff_t>(first));
   std::size_t taken = 0;
   std::size_t count = 0;
-  for (FreeHandle& free : handles) {
-    if (taken >= bytes || !records_.Has(2)) break;
-    TakeFreeHandle(free);
-    taken += free.handle->bytes;
-    ++count;
+  while (count < handles.size() && taken < bytes) {
+    taken += handles[count++].handle->bytes;
+  }
+  handles.resize(count);
+  // From the highest to the lowest, so that each cut is at the end of the rest
+  // of its free block.
+  std::sort(handles.begin(), handles.end(),
+            [](const FreeHandle& a, const FreeHandle& b) {
+              return a.handle->base > b.handle->base;
+            });
+  count = 0;
+  while (count < handles.size() && records_.Has(2)) {
+    TakeFreeHandle(handles[count++]);
   }
   handles.resize(count);
   if (count == 0) return;
@@ -105,10 +113,11 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
   {
     const auto joined = LockJoined();
     for (const FreeHandle& free : handles) Restore(free.block);
-    for (Block* block : retired) Retire(block, block->offset_units);
+    for (Block* block : retired) RetireAgain(block);
     records_.Shed();
   }
   CatchUpGrants();
+  pool().budget().NotifyIdle();
   return released;
 }
 
@@ -142,6 +151,7 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
         for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
       }
       CatchUpGrants();
+      pool().budget().NotifyIdle();
       continue;
     }
     {
@@ -250,8 +260,16 @@ std::size_t VirtualMemoryAllocator::GiveBack(
 
 void VirtualMemoryAllocator::GiveUpIdle() noexcept {
   AutoGrowthAllocator::GiveUpIdle();
-  const bool has_timeline = chain_stream().timeline() != nullptr;
-  ReleaseFree(SIZE_MAX, has_timeline ? Wait::kNever : Wait::kForStream);
+  StreamTimeline* const timeline = chain_stream().timeline();
+  if (timeline == nullptr) {
+    ReleaseFree(SIZE_MAX, Wait::kForStream);
+    FreeRanges();
+    return;
+  }
+  // During a capture nothing returns to the driver; EndRetired releases it.
+  const CaptureGate::Calm calm(*timeline->gate());
+  if (!calm) return;
+  ReleaseFree(SIZE_MAX, Wait::kNever);
   FreeRanges();
 }
 
@@ -269,13 +287,14 @@ bool VirtualMemoryAllocator::EndLending(End end) noexcept {
   {
     const std::lock_guard<ChainLock> guard(lock_);
     has_no_chain_ = true;
-    if (pin_count_ != 0) return false;
     // Pages that work may still use stay here, and can be lent meanwhile.
     has_pages = handle_count_ != 0;
   }
   const bool must_be_done = end == End::kWhenDone && has_pages;
   if (must_be_done && !IdleIsDone()) return false;
-  if (!AutoGrowthAllocator::EndLending(end)) return false;
+  const std::lock_guard<ChainLock> guard(lock_);
+  // Without chain and loan, nobody can export memory from here on.
+  if (pin_count_ != 0 || !EndLendingLocked()) return false;
   // The destructor need not ask again; a capture could begin meanwhile.
   if (must_be_done) is_over_ = true;
   return true;

@@ -75,6 +75,11 @@ bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired,
   return true;
 }
 
+void VirtualMemoryAllocator::RetireAgain(Block* block) noexcept {
+  if (PageHandle* const handle = HandleElsewhere(*block)) --handle->unmaps;
+  Retire(block, block->offset_units);
+}
+
 std::size_t VirtualMemoryAllocator::UnmapRetired(std::size_t most) noexcept {
   StreamTimeline* const timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
@@ -168,12 +173,7 @@ bool VirtualMemoryAllocator::UnmapTaken(std::span<Block*> retired,
       TellOf(first, count, +1);
       are_all_unmapped = false;
       const std::lock_guard<ChainLock> guard(lock_);
-      for (std::size_t j = 0; j < count; ++j) {
-        if (PageHandle* const handle = HandleElsewhere(*first[j])) {
-          --handle->unmaps;
-        }
-        Retire(first[j], first[j]->offset_units);
-      }
+      for (std::size_t j = 0; j < count; ++j) RetireAgain(first[j]);
     }
     *released += ReleaseHandles(handles);
   }

@@ -154,7 +154,8 @@ Block* VirtualMemoryAllocator::CarveAny(Pool own, std::size_t size) noexcept {
 
 Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
                                                    Failure& failure) noexcept {
-  // A separate pool: no block of it lies in a range, or in a loan.
+  // A separate pool: no block of it lies in a range, or in a loan. So it takes
+  // no chunk that another stream offers, which may be a loan.
   constexpr Pool kChunks = Pool::kLongLived;
   const std::size_t size = AlignUp(request.bytes, max_alignment());
   const bool may_grow = (request.flags & kNoGrowth) == 0;
@@ -180,9 +181,10 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     }
     failure = Failure();
     // As large as the request, so that importers see few other blocks.
-    AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
-    if (sizes[0] != size) sizes[1] = size;
-    chunk->memory = TakeChunk(sizes, sizes[0], failure);
+    for (const std::size_t bytes : {AlignUp(size, kPageBytes), size}) {
+      chunk->memory = pool().TryAllocate(Request{bytes}, failure);
+      if (chunk->memory != nullptr || !failure.IsExhaustion()) break;
+    }
     const auto joined = LockJoined();
     records_.TakeFrom(supply);
     block = chunk->memory != nullptr

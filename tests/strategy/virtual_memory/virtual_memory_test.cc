@@ -81,6 +81,33 @@ TEST_F(VirtualMemoryTest, FreeHandlesMoveToWhereTheyAreNeeded) {
   EXPECT_EQ(TryAllocate(a_, 2 * kMiB), nullptr);
 }
 
+// A search looks at the first eight blocks of a class only.
+TEST_F(VirtualMemoryTest, AGrowthFindsTheNinthBlockOfAClass) {
+  options_.memory_bytes = 1024 * kMiB;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_remap = "tight";
+  Build();
+  AllocationPtr moved = a_->Allocate(8 * kMiB);
+  AllocationPtr fitting = a_->Allocate(8 * kMiB + kMiB / 64);
+  std::vector<AllocationPtr> kept;
+  std::vector<AllocationPtr> others;
+  for (int i = 0; i < 8; ++i) {
+    kept.push_back(a_->Allocate(kMiB));
+    others.push_back(a_->Allocate(8 * kMiB));
+  }
+  kept.push_back(a_->Allocate(kMiB));
+  // The first block becomes a hole.
+  moved.reset();
+  kept.push_back(a_->Allocate(16 * kMiB));
+  kept.push_back(a_->Allocate(16 * kMiB));
+  const void* const at = fitting->data();
+  fitting.reset();
+  for (AllocationPtr& other : others) other.reset();
+  const std::uint64_t created = Calls(DeviceCall::kCreateMemory);
+  const AllocationPtr block = a_->Allocate(8 * kMiB + kMiB / 128);
+  EXPECT_EQ(block->data(), at);
+  EXPECT_EQ(Calls(DeviceCall::kCreateMemory), created);
+}
+
 TEST_F(VirtualMemoryTest, MovedMemoryKeepsNoOldBytesOfLiveBlocks) {
   // Pages at the ends of these blocks belong to two blocks.
   options_.data = "backed";

@@ -61,7 +61,7 @@ class ReplaySession {
       std::fputs("strata: interrupted\n", stderr);
       was_interrupted_ = true;
     }
-    if (request_.as_json && has_rows_) {
+    if (request_.as_json) {
       std::fputs(ToJson(reports_).c_str(), stdout);
     }
     return ExitCode();

@@ -66,7 +66,8 @@ class InterruptCommandTest : public CommandLineTest {
 TEST_F(InterruptCommandTest, TablePrintsTheRowsThatAreDone) {
   const CommandResult result = InterruptInSecond({});
   EXPECT_EQ(result.code, 130);
-  EXPECT_THAT(result.out, HasSubstr("\nauto (virtual_memory) reserves 20.0 MiB"));
+  EXPECT_THAT(result.out,
+              HasSubstr("\nauto (virtual_memory) reserves 20.0 MiB"));
   EXPECT_THAT(result.err, HasSubstr("strata: interrupted\n"));
 }
 

@@ -82,6 +82,15 @@ TEST_F(CommandLineTest, NoPeerIsAWayOutOfALimit) {
   EXPECT_THAT(result.out, Not(HasSubstr("peer:")));
 }
 
+TEST_F(CommandLineTest, JsonIsAnArrayEvenWithoutRows) {
+  const TempFile file;
+  file.Write("");
+  const CommandResult result =
+      RunStrata({"replay", file.path(), "--format=json"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(nlohmann::json::parse(result.out), nlohmann::json::array());
+}
+
 TEST_F(CommandLineTest, ALimitBelowThePeakLiveIsNamed) {
   const CommandResult result =
       RunStrata({"replay", small_.path(), "--gpu_memory_limit_mb=5",

@@ -17,7 +17,9 @@ AlignedAllocator::AlignedAllocator(std::shared_ptr<Allocator> underlying)
 
 Allocation* AlignedAllocator::TryAllocate(const Request& request,
                                           Failure& failure) noexcept {
-  if (request.alignment <= underlying()->max_alignment()) {
+  // A handle must be all of the block, and is aligned by itself.
+  if (request.alignment <= underlying()->max_alignment() ||
+      (request.flags & kOneHandle) != 0) {
     return underlying()->TryAllocate(request, failure);
   }
   const std::optional<std::size_t> padded = CheckedAdd(

@@ -25,6 +25,7 @@ class DeviceAllocator : public SystemAllocator {
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "device"; }
+  std::uint32_t unserved_flags() const override { return 0; }
 
  protected:
   // The device is the one of `place`.
@@ -58,6 +59,7 @@ class PinnedAllocator final : public DeviceAllocator {
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "pinned"; }
+  std::uint32_t unserved_flags() const override { return kLegacyIpc; }
 
  private:
   Status Call(std::size_t bytes, void** data) noexcept override;
@@ -77,6 +79,7 @@ class ManagedAllocator final : public DeviceAllocator {
                    std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "managed"; }
+  std::uint32_t unserved_flags() const override { return kLegacyIpc; }
 
  private:
   Status Call(std::size_t bytes, void** data) noexcept override;

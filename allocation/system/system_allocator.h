@@ -50,6 +50,7 @@ class SystemAllocator : public Allocator {
   void Accept(AllocatorVisitor& visitor) const final;
   Reclaimer* reclaimer() const final { return nullptr; }
   HitPath* hit_path() final { return nullptr; }
+  std::uint32_t unserved_flags() const override { return kLegacyIpc; }
 
  protected:
   SystemAllocator(Place place, std::size_t natural_alignment)

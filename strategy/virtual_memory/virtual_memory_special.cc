@@ -33,16 +33,21 @@ Allocation* VirtualMemoryAllocator::TryAllocate(const Request& request,
     failure = Refusal(Failure::Reason::kTooLarge, request);
     return nullptr;
   }
-  if ((request.flags & kSpecial) == kSpecial ||
-      request.alignment > max_alignment()) {
-    failure = Refusal(Failure::Reason::kBadRequest, request,
-                      request.alignment > max_alignment()
-                          ? "alignment above 256 needs the aligned layer"
-                          : "memory for cudaIpcGetMemHandle has no handle");
+  const bool is_handle = (request.flags & kOneHandle) != 0;
+  const char* refusal = nullptr;
+  if ((request.flags & kSpecial) == kSpecial) {
+    refusal = "memory for cudaIpcGetMemHandle has no handle";
+  } else if (is_handle && request.alignment > kPageBytes) {
+    refusal = "a handle is aligned to 2 MiB";
+  } else if (!is_handle && request.alignment > max_alignment()) {
+    refusal = "alignment above 256 needs the aligned layer";
+  }
+  if (refusal != nullptr) {
+    failure = Refusal(Failure::Reason::kBadRequest, request, refusal);
     return nullptr;
   }
-  return (request.flags & kOneHandle) != 0 ? AllocateHandle(request, failure)
-                                           : AllocateForIpc(request, failure);
+  return is_handle ? AllocateHandle(request, failure)
+                   : AllocateForIpc(request, failure);
 }
 
 Block* VirtualMemoryAllocator::TakeWholeHandle(std::size_t size) noexcept {

@@ -34,6 +34,19 @@ TEST_F(ExportTest, OneHandleHoldsOneAllocation) {
   }
 }
 
+TEST_F(ExportTest, HandleIsAlignedToItsPage) {
+  Build(kMapped);
+  Request request{kPage + kPage / 2, kPage};
+  request.flags = kOneHandle;
+  const AllocationPtr block = facade().Alloc(kPlace, request);
+  const AddressSpan span = facade().GetAddressRange(*block);
+  EXPECT_EQ(span.begin, block->data());
+  EXPECT_EQ(span.bytes, 2 * kPage);
+  EXPECT_EQ(At(block->data()) % kPage, 0U);
+  request.alignment = 2 * kPage;
+  EXPECT_THROW(facade().Alloc(kPlace, request), std::invalid_argument);
+}
+
 TEST_F(ExportTest, FreeHandleOfTheSizeServesAgain) {
   Build(kMapped);
   AllocationPtr block = Alloc(3 * kPage, kOneHandle);
@@ -152,6 +165,23 @@ TEST_F(ExportTest, FreeChunksServeLegacyRequests) {
   block = Alloc(2 * kPage, kLegacyIpc);
   EXPECT_EQ(facade().GetBasePtr(*block), base);
   EXPECT_EQ(Count(DeviceCall::kMemAlloc), 1U);
+}
+
+TEST_F(ExportTest, ChunkWithARestServesItsSizeAgain) {
+  Build(kMapped);
+  for (int i = 0; i < 10; ++i) Alloc(kPage + kPage / 2, kLegacyIpc).reset();
+  EXPECT_EQ(Count(DeviceCall::kMemAlloc), 1U);
+}
+
+TEST_F(ExportTest, OtherMemoryServesNoLegacyRequests) {
+  Build();
+  Request request{1000};
+  request.flags = kLegacyIpc;
+  for (const Place place : {HostPlace(), PinnedPlace(0), ManagedPlace(0)}) {
+    EXPECT_THROW(facade().Alloc(place, request), std::invalid_argument);
+  }
+  Build("use_cuda_managed_memory");
+  EXPECT_THROW(facade().Alloc(kPlace, request), std::invalid_argument);
 }
 
 TEST_F(ExportTest, FailedLegacyRequestChangesNothing) {

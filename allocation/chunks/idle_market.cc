@@ -145,7 +145,7 @@ std::size_t IdleMarket::GiveOffered(bool all) noexcept {
     if (loans_.has_retired()) {
       loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
     }
-    const std::size_t ended = loans_.EndRetired();
+    const std::size_t ended = loans_.ReleaseRetired();
     has_given = ended != 0;
     given += ended + offered_.GiveAll(
                          all,

@@ -110,9 +110,17 @@ void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
 }
 
 std::size_t Loans::EndRetired(std::size_t most) noexcept {
+  return End(most, Wait::kNever);
+}
+
+std::size_t Loans::ReleaseRetired() noexcept {
+  return End(SIZE_MAX, Wait::kForWork);
+}
+
+std::size_t Loans::End(std::size_t most, Wait wait) noexcept {
   std::size_t given = 0;
   for (std::uint64_t calls = ++end_calls_;;) {
-    given += EndSomeRetired(most);
+    given += EndSome(most, wait);
     // Another call may have missed a holder that this call had taken out.
     const std::uint64_t now = end_calls_;
     if (now == calls) return given;
@@ -120,12 +128,15 @@ std::size_t Loans::EndRetired(std::size_t most) noexcept {
   }
 }
 
-std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
+std::size_t Loans::EndSome(std::size_t most, Wait wait) noexcept {
   // One by one, because each may take long.
   std::size_t given = 0;
   for (most = std::min(most, retired_count_.load()); most != 0; --most) {
     std::unique_ptr<ChunkHolder> holder = Pop();
     if (holder == nullptr) break;
+    if (wait == Wait::kForWork) {
+      given += holder->GiveBack({GiveBackRequest::Kind::kAll});
+    }
     if (!holder->EndLending(end_)) {
       Push(std::move(holder));
       continue;

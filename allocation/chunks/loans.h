@@ -61,10 +61,15 @@ class Loans {
   // Destroys each of the first `most` retired holders that can end. Returns the
   // bytes of their idle chunks, without chunks that they offer.
   std::size_t EndRetired(std::size_t most = SIZE_MAX) noexcept;
+  // Like EndRetired(), but first waits for the work of each holder, and also
+  // releases the idle memory of those that cannot end.
+  std::size_t ReleaseRetired() noexcept;
 
  private:
-  // One round of EndRetired().
-  std::size_t EndSomeRetired(std::size_t most) noexcept;
+  enum class Wait : std::uint8_t { kNever, kForWork };
+  std::size_t End(std::size_t most, Wait wait) noexcept;
+  // One round of End().
+  std::size_t EndSome(std::size_t most, Wait wait) noexcept;
   // Push appends to the queue of retired holders. Pop removes the one that was
   // pushed first; null if there is none.
   void Push(std::unique_ptr<ChunkHolder> holder) noexcept;

@@ -305,7 +305,9 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
       failure.during_capture) {
     return false;
   }
-  std::size_t bytes = failure.device_free_bytes;
+  // What the others release may suffice together with the idle memory here.
+  std::size_t bytes =
+      AddUpTo(failure.device_free_bytes, IdleBytes(/*of_limit=*/false));
   for (const auto& entry : Sources(ReclaimStep::kAskOthers)) {
     bytes = AddUpTo(bytes, entry->Available(/*of_limit=*/false));
   }
@@ -314,7 +316,8 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
     return false;
   }
   seen = given_.load();
-  return search();
+  return search() ||
+         (failure.MayReclaim() && RunSteps(stream, failure, search, seen));
 }
 
 bool Reclaimer::Retry(Stream stream, Failure& failure,

@@ -1,5 +1,6 @@
 // Growth: a request that no free block of the stream serves.
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -71,9 +72,10 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
   Allocation* memory = TakeChunk(sizes, sizes[0], failure);
   if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
       policy_.replaces_idle()) {
-    // The smallest idle chunk that covers the request makes room.
+    // The smallest idle chunk that covers the request makes room. Pages may be
+    // fewer bytes; then `failure` must say how much is left to release.
     const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
-    if (given != 0) memory = TakeChunk(sizes, given, failure);
+    if (given != 0) memory = TakeChunk(sizes, std::max(given, size), failure);
   }
   if (memory == nullptr && is_first) {
     // The first growth failed: the next one is the first again.

@@ -178,9 +178,10 @@ class PooledBlocks {
     chunk->recalls_before_use = recalls_;
   }
   // Whether a free block may serve `size`. An idle chunk may, if the policy
-  // allows to split it.
+  // allows to split it. Beside ranges, the policy is about loans.
   bool MayServe(const Block& block, std::size_t size) const {
-    return !BlockList::IsWholeChunk(&block) || MayCut(block.size, size);
+    return !BlockList::IsWholeChunk(&block) ||
+           (has_ranges_ && !block.chunk->is_loan) || MayCut(block.size, size);
   }
   // Bytes to take of a free block for a block of `size`.
   std::size_t BytesToTake(const Block& block, std::size_t size) const {

@@ -172,7 +172,7 @@ Stats VirtualMemoryAllocator::stats() const {
   const auto joined = LockJoined();
   Stats stats = StatsLocked();
   stats.reserved_bytes += refused_bytes_;
-  stats.idle_bytes += IdlePageBytesLocked();
+  stats.idle_bytes += IdlePageBytesLocked() + idle_loans_.bytes();
   stats.chunks = stats.chunks - range_count_ + handle_count_;
   return stats;
 }

@@ -223,10 +223,13 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
 
 IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
   IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
-  const std::size_t page_bytes = IdlePageBytes();
+  const auto joined = LockJoined();
+  const std::size_t page_bytes = IdlePageBytesLocked();
+  // Idle loans return to the ranges of their lenders.
+  const std::size_t with_lent = page_bytes + idle_loans_.bytes();
   idle.bytes += page_bytes;
-  idle.bytes_with_lent += page_bytes;
-  idle.system_bytes += page_bytes;
+  idle.bytes_with_lent += with_lent;
+  idle.system_bytes += with_lent;
   return idle;
 }
 

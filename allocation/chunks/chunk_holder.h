@@ -56,29 +56,6 @@ struct IdleInfo {
   std::size_t largest = 0;
 };
 
-// A request to a holder to release idle memory.
-struct GiveBackRequest {
-  enum class Kind : std::uint8_t {
-    // Release the smallest idle chunk of at least `bytes` to the system, after
-    // a wait for the work that used it.
-    kBestFit,
-    // Like kBestFit, but offer the chunk to the ChunkPool, for another stream.
-    // No wait.
-    kOffer,
-    // Release idle chunks of at least `least_bytes` to the system if their work
-    // has completed, until their sum is `bytes`. No wait. Strategies that lend
-    // release the largest first.
-    kDone,
-    // Release all idle memory to the system, after a wait for the work. Idle
-    // loans are returned to their lenders first.
-    kAll,
-  };
-
-  Kind kind = Kind::kAll;
-  std::size_t bytes = SIZE_MAX;
-  std::size_t least_bytes = 1;
-};
-
 // A strategy as the ChunkPool of its place sees it: a holder of idle memory
 // that it releases on request.
 //
@@ -111,9 +88,29 @@ class ChunkHolder {
   virtual IdleInfo Idle(std::size_t fit_bytes) const noexcept = 0;
   // True if the work that used the idle memory has completed. Never waits.
   virtual bool IdleIsDone() noexcept = 0;
-  // Returns the bytes released. A holder that does not support a kind returns
-  // 0.
-  virtual std::size_t GiveBack(const GiveBackRequest& request) noexcept = 0;
+
+  // The next four functions release idle memory. Each returns the bytes
+  // released; by default it releases nothing.
+  //
+  // Releases the smallest idle chunk of at least `bytes` to the system, after a
+  // wait for the work that used it.
+  virtual std::size_t GiveBackBestFit(std::size_t /*bytes*/) noexcept {
+    return 0;
+  }
+  // Like GiveBackBestFit, but offers the chunk to the ChunkPool, for another
+  // stream. No wait.
+  virtual std::size_t OfferIdle(std::size_t /*bytes*/) noexcept { return 0; }
+  // Releases idle chunks of at least `least_bytes` to the system if their work
+  // has completed, until their sum is `bytes`. No wait. Strategies that lend
+  // release the largest first.
+  virtual std::size_t GiveBackDone(std::size_t /*bytes*/,
+                                   std::size_t /*least_bytes*/) noexcept {
+    return 0;
+  }
+  // Releases all idle memory to the system, after a wait for the work. Idle
+  // loans are returned to their lenders first.
+  virtual std::size_t GiveBackAll() noexcept { return 0; }
+
   // Announces that `stream` is about to be destroyed. If it is the stream of
   // the holder, the holder gives up all idle memory. It does not wait if the
   // stream has a timeline. Memory that work may still use is offered to the

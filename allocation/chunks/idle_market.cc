@@ -8,11 +8,6 @@
 #include "strata/base/log.h"
 
 namespace strata {
-namespace {
-
-using Kind = GiveBackRequest::Kind;
-
-}  // namespace
 
 void IdleMarket::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
   OfferedChunk offered;
@@ -62,7 +57,7 @@ std::size_t IdleMarket::MoveWithinReach(Stream stream,
   holders_.ForEach([&](ChunkHolder& holder) {
     if (moved != 0 || is_within_reach(holder)) return;
     if (holder.Idle(fit_bytes).best_fit == best) {
-      moved = holder.GiveBack({Kind::kOffer, best});
+      moved = holder.OfferIdle(best);
     }
   });
   return moved;
@@ -76,7 +71,7 @@ std::size_t IdleMarket::GiveBackDone(std::size_t bytes,
       });
   holders_.ForEach([&](ChunkHolder& holder) {
     if (given < bytes && &holder != except) {
-      given += holder.GiveBack({Kind::kDone, bytes - given});
+      given += holder.GiveBackDone(bytes - given, /*least_bytes=*/1);
     }
   });
   const std::shared_ptr<DriverHeld> held = budget_.driver_held();
@@ -90,8 +85,7 @@ std::size_t IdleMarket::GiveBackAll(std::size_t bytes) noexcept {
   if (given >= bytes && given != 0) return given;
   const std::size_t returned =
       loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
-  holders_.ForEach(
-      [&](ChunkHolder& holder) { given += holder.GiveBack({Kind::kAll}); });
+  holders_.ForEach([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
   // The holders have now waited for memory that the driver could not release at
   // first.
   if (held != nullptr) given += held->GiveBack();
@@ -244,7 +238,7 @@ std::size_t IdleMarket::GiveFit(const Found& found) noexcept {
       !found.IsDone(*found.of_fit)) {
     return 0;
   }
-  return holder.GiveBack({Kind::kBestFit, found.fit});
+  return holder.GiveBackBestFit(found.fit);
 }
 
 std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
@@ -258,8 +252,8 @@ std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
     {
       const CallGate::Pass pass(found.of_largest->gate);
       if (pass && found.IsDone(*found.of_largest)) {
-        got = found.of_largest->holder->GiveBack(
-            {Kind::kDone, bytes - given, found.others});
+        got =
+            found.of_largest->holder->GiveBackDone(bytes - given, found.others);
       }
     }
     given += got;

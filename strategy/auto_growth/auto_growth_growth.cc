@@ -72,7 +72,7 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
   if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
       policy_.replaces_idle()) {
     // The smallest idle chunk that covers the request makes room.
-    const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
+    const std::size_t given = GiveBackBestFit(size);
     if (given != 0) memory = TakeChunk(sizes, given, failure);
   }
   if (memory == nullptr && is_first) {

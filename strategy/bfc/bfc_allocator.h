@@ -108,7 +108,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   // No OfferIdle: a region serves every stream of the place already.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 

@@ -328,13 +328,13 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   return bytes;
 }
 
-std::size_t BuddyStrategy::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes,
+                                        std::size_t least_bytes) noexcept {
   if (!IdleIsDone()) return 0;
   std::size_t given = 0;
-  while (given < request.bytes) {
+  while (given < bytes) {
     const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
-    if (largest < request.least_bytes) break;
+    if (largest < least_bytes) break;
     Allocation* const memory = DetachIdle(largest);
     if (memory == nullptr) break;
     // A stream may have reused and freed it before it was detached.

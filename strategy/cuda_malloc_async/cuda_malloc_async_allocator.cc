@@ -250,7 +250,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t CudaMallocAsyncAllocator::GiveBackDone(
-    const GiveBackRequest& /*request*/) noexcept {
+    std::size_t /*bytes*/, std::size_t /*least_bytes*/) noexcept {
   if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
       chain_stream().IsDone()) {
     FlushCache();

@@ -138,7 +138,8 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   bool IdleIsDone() noexcept override { return true; }
   // GiveBackDone and GiveBackAll free the cache, so that DriverPool can return
   // its memory; GiveBackAll returns the bytes that were cached.
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void StreamEnds(Stream stream) noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;

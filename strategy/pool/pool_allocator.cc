@@ -336,13 +336,13 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   return GiveToSystem(leaving, is_covered || Wait());
 }
 
-std::size_t PoolAllocator::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+std::size_t PoolAllocator::GiveBackDone(std::size_t bytes,
+                                        std::size_t /*least_bytes*/) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
   RecordList leaving;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    for (std::size_t taken = 0; taken < request.bytes;) {
+    for (std::size_t taken = 0; taken < bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
       taken += block->size;

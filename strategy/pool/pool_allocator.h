@@ -110,7 +110,8 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // other streams.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return false; }
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 

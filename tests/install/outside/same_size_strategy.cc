@@ -34,7 +34,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   }
   ~SameSizeStrategy() override {
     pool().RemoveHolder(*this);
-    GiveBack({});
+    SameSizeStrategy::GiveBackAll();
   }
 
   strata::Allocation* TryAllocate(const strata::Request& request,
@@ -113,9 +113,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     idle.system_bytes = idle_bytes_ + idle_.size() * strata::kSystemStepBytes;
     return idle;
   }
-  std::size_t GiveBack(
-      const strata::GiveBackRequest& request) noexcept override {
-    if (request.kind != strata::GiveBackRequest::Kind::kAll) return 0;
+  std::size_t GiveBackAll() noexcept override {
     strata::RecordList leaving;
     {
       const std::lock_guard<strata::SpinLock> guard(lock_);

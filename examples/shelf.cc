@@ -136,9 +136,9 @@ class ShelfStrategy final : public strata::PoolingStrategy {
   }
 
   // ChunkHolder: the place reaches the idle pieces here.
-  strata::IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
+  IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::IdleInfo idle;
+    IdleInfo idle;
     idle.bytes = idle.bytes_with_lent = idle_bytes_;
     idle.system_bytes = idle_bytes_ + shelf_.size() * strata::kSystemStepBytes;
     return idle;

@@ -20,42 +20,6 @@ class ChainStream;
 // one step more than its size.
 inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
 
-// A request for idle memory of another stream.
-struct LoanRequest {
-  // Work allowed to obtain the memory.
-  enum class Effort {
-    kNone,   // no device call: only memory known to be free
-    kAsk,    // record and query an event
-    kOrder,  // make the borrower's stream wait for the lender's
-  };
-
-  std::size_t bytes;      // minimum size
-  ChainStream& borrower;  // chain that will use the memory
-  Effort effort = Effort::kNone;
-};
-
-// The idle loans that a borrower returns.
-enum class LoanRecall {
-  kSpare,  // loans as for kIdle that are unlikely to be used again soon
-  kIdle,   // loans that are no longer in use
-  kWait,   // all idle loans, after a wait for their last use
-};
-
-// Idle memory of a holder, in bytes. For a strategy that maps pages, the three
-// sums include the free pages of its chunks.
-struct IdleInfo {
-  std::size_t bytes = 0;  // in idle chunks
-  // Like `bytes`, plus the chunks in which only loans are in use.
-  std::size_t bytes_with_lent = 0;
-  // Upper bound of the bytes that the system gains when all idle chunks are
-  // released: each chunk counts in whole steps of kSystemStepBytes.
-  std::size_t system_bytes = 0;
-  // The smallest idle chunk of at least the requested bytes, and the largest
-  // idle chunk; 0: none.
-  std::size_t best_fit = 0;
-  std::size_t largest = 0;
-};
-
 // A strategy as the ChunkPool of its place sees it: a holder of idle memory
 // that it releases on request.
 //
@@ -72,6 +36,42 @@ class ChunkHolder {
     Stream stream;
     // Layer that holds the memory; null if no chain contains it.
     const Allocator* layer = nullptr;
+  };
+
+  // A request for idle memory of another stream.
+  struct LoanRequest {
+    // Work allowed to obtain the memory.
+    enum class Effort {
+      kNone,   // no device call: only memory known to be free
+      kAsk,    // record and query an event
+      kOrder,  // make the borrower's stream wait for the lender's
+    };
+
+    std::size_t bytes;      // minimum size
+    ChainStream& borrower;  // chain that will use the memory
+    Effort effort = Effort::kNone;
+  };
+
+  // The idle loans that a borrower returns.
+  enum class LoanRecall {
+    kSpare,  // loans as for kIdle that are unlikely to be used again soon
+    kIdle,   // loans that are no longer in use
+    kWait,   // all idle loans, after a wait for their last use
+  };
+
+  // Idle memory of a holder, in bytes. For a strategy that maps pages, the
+  // three sums include the free pages of its chunks.
+  struct IdleInfo {
+    std::size_t bytes = 0;  // in idle chunks
+    // Like `bytes`, plus the chunks in which only loans are in use.
+    std::size_t bytes_with_lent = 0;
+    // Upper bound of the bytes that the system gains when all idle chunks are
+    // released: each chunk counts in whole steps of kSystemStepBytes.
+    std::size_t system_bytes = 0;
+    // The smallest idle chunk of at least the requested bytes, and the largest
+    // idle chunk; 0: none.
+    std::size_t best_fit = 0;
+    std::size_t largest = 0;
   };
 
   explicit ChunkHolder(const Identity& identity) : identity_(identity) {}

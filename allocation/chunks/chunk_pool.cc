@@ -99,7 +99,7 @@ Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
   return TryAllocate(request, failure);
 }
 
-std::size_t ChunkPool::Give(const OfferedChunk& offered,
+std::size_t ChunkPool::Give(const OfferedChunks::Entry& offered,
                             bool is_over) noexcept {
   Allocation* const chunk = offered.chunk;
   if (!is_over && below_ != nullptr && offered.stream != nullptr) {
@@ -206,7 +206,7 @@ void ChunkPool::EndAllocations() noexcept {
 }
 
 std::size_t ChunkPool::ReclaimableBytes(bool of_limit) const noexcept {
-  const IdleInfo idle = market_.Idle();
+  const ChunkHolder::IdleInfo idle = market_.Idle();
   return unreturned_bytes() +
          (of_limit ? idle.bytes_with_lent : idle.system_bytes);
 }

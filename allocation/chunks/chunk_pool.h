@@ -146,7 +146,8 @@ class ChunkPool final : public Decorator,
             std::size_t limit_bytes, std::shared_ptr<Reclaimer> reclaimer,
             const char* limit_flag);
   // IdleMarket::Sink.
-  std::size_t Give(const OfferedChunk& offered, bool is_over) noexcept override;
+  std::size_t Give(const OfferedChunks::Entry& offered,
+                   bool is_over) noexcept override;
   std::size_t ReleaseBelow() noexcept override;
   // Calls the visitors of this pool.
   void Visit(void* data, std::size_t bytes, int count_change) const noexcept;

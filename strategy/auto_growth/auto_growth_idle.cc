@@ -38,7 +38,8 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
   return bytes;
 }
 
-IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo AutoGrowthAllocator::Idle(
+    std::size_t fit_bytes) const noexcept {
   const auto joined = LockJoined();
   IdleInfo idle;
   idle.bytes = idle_.bytes();

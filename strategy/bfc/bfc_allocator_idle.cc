@@ -49,7 +49,7 @@ void BfcAllocator::AwaitStamps() noexcept {
   if (WaitForWork()) SetSafeFrontier(count + 1);
 }
 
-IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   ForEachIdle([&](const BfcRegion& one) {

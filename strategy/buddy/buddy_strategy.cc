@@ -265,7 +265,8 @@ bool BuddyStrategy::IsConsistent() const {
 
 // ChunkHolder: the idle chunks of all pools.
 
-IdleInfo BuddyStrategy::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo BuddyStrategy::Idle(
+    std::size_t fit_bytes) const noexcept {
   IdleInfo idle;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     const IdleInfo of_pool = pool->Idle(fit_bytes);

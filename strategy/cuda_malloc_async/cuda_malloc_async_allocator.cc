@@ -210,7 +210,7 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   return answer != Status::kSuccess || status != CaptureStatus::kNone;
 }
 
-IdleInfo CudaMallocAsyncAllocator::Idle(
+ChunkHolder::IdleInfo CudaMallocAsyncAllocator::Idle(
     std::size_t /*fit_bytes*/) const noexcept {
   IdleInfo idle;
   idle.bytes = IdleBytes();

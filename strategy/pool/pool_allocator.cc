@@ -355,7 +355,8 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes,
   return GiveToSystem(leaving, PoolingStrategy::IdleIsDone());
 }
 
-IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
+ChunkHolder::IdleInfo PoolAllocator::Idle(
+    std::size_t /*fit_bytes*/) const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();

@@ -211,7 +211,8 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
   }
 }
 
-IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo VirtualMemoryAllocator::Idle(
+    std::size_t fit_bytes) const noexcept {
   IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
   const std::size_t page_bytes = IdlePageBytes();
   idle.bytes += page_bytes;

@@ -106,9 +106,9 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     return found;
   }
 
-  strata::IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
+  IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::IdleInfo idle;
+    IdleInfo idle;
     idle.bytes = idle.bytes_with_lent = idle_bytes_;
     idle.system_bytes = idle_bytes_ + idle_.size() * strata::kSystemStepBytes;
     return idle;

@@ -190,7 +190,7 @@ void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
 }
 
 void CudaMallocAsyncAllocator::FreeKept() noexcept {
-  RecordList kept;
+  RecordSlab::List kept;
   {
     const std::lock_guard<ChainLock> guard(lock_);
     std::swap(kept, kept_);

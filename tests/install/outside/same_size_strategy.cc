@@ -93,7 +93,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   }
   Block* Take(std::size_t size) noexcept {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::RecordList others;
+    strata::RecordSlab::List others;
     Block* found = idle_.Pop();
     while (found != nullptr && found->size != size) {
       others.Push(found);
@@ -114,7 +114,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     return idle;
   }
   std::size_t GiveBackAll() noexcept override {
-    strata::RecordList leaving;
+    strata::RecordSlab::List leaving;
     {
       const std::lock_guard<strata::SpinLock> guard(lock_);
       std::swap(leaving, idle_);
@@ -133,7 +133,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   const std::size_t unit_bytes_;
   mutable strata::SpinLock lock_;
   // Guarded by lock_.
-  strata::RecordList idle_;
+  strata::RecordSlab::List idle_;
   std::size_t idle_bytes_ = 0;
   strata::UseCounts uses_;
 };

@@ -300,7 +300,7 @@ TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
 TEST_F(AutoGrowthTest, LackOfRecordsIsNoReasonToGrow) {
   Use(WithChunks(4));
   // The stock of the slab is empty.
-  RecordList stock;
+  RecordSlab::List stock;
   RecordSlab::Instance().FillFromStock(stock, SIZE_MAX);
   std::vector<AllocationPtr> live;
   for (std::size_t i = 0; i < Mebibytes(4) / 512; ++i) live.push_back(Get(512));

@@ -72,7 +72,7 @@ void AllocatorFacade::EnablePeerAccess(Place place, int peer) {
     throw std::invalid_argument("EnablePeerAccess: " + ToString(place) +
                                 " has no peer " + std::to_string(peer));
   }
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("EnablePeerAccess");
   Device& device = platform_->device(peer);
   bool can_access = false;

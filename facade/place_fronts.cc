@@ -222,7 +222,7 @@ Stats PlaceState::SumOfFronts() const {
 void PlaceState::Explain(Failure& failure) const noexcept {
   try {
     // The size of a driver's pool is a driver call.
-    const RelaxedCaptureScope relaxed(gate(), device_);
+    const CaptureGate::RelaxedScope relaxed(gate(), device_);
     failure.live_bytes = SumOfFronts().in_use_bytes;
     const std::size_t reserved = pool_->reserved_bytes();
     failure.cached_bytes = reserved - std::min(reserved, failure.live_bytes);

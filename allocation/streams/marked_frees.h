@@ -46,7 +46,7 @@ struct StreamMark {
 
 // An allocation with the marks of other streams. When no mark is in a queue,
 // the block is freed to `below`; a capture may postpone the free.
-struct MarkedBlock final : Postponable {
+struct MarkedBlock final : CaptureGate::Postponable {
   Block* block = nullptr;
   std::unique_ptr<StreamMark> marks;
   std::shared_ptr<Allocator> below;  // receives the block; set when deferred

@@ -28,7 +28,7 @@ Chain::Chain(const Services& services, std::shared_ptr<ChainStream> stream,
 
 Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   if (!scope) {
     failure = Refusal(Failure::Reason::kDevice, request,
                       "cannot relax the thread's capture mode");
@@ -109,7 +109,7 @@ void Chain::WalkFree(Allocation* allocation) noexcept {
   // If a capture is announced, the scope below ends after this chain.
   const bool is_gated = gate_.any();
   const std::shared_ptr<Home> held = is_gated ? home_ : nullptr;
-  const RelaxedCaptureScope scope(gate_, is_gated ? device_ : nullptr);
+  const CaptureGate::RelaxedScope scope(gate_, is_gated ? device_ : nullptr);
   {
     // Pin the chain until the layers have completed the free; the Stat layer
     // uncounts it earlier.
@@ -144,7 +144,7 @@ Stats Chain::stats() const {
     live_.FillIn(stats);
     return stats;
   }
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   return Decorator::stats();
 }
 
@@ -157,7 +157,7 @@ void Chain::ResetPeak() {
 }
 
 void Chain::Accept(AllocatorVisitor& visitor) const {
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   Decorator::Accept(visitor);
 }
 

@@ -27,7 +27,7 @@ namespace strata {
 //   served by the pool of the capture.
 // Threads: any thread.
 // Cost: a walk makes the calls of the layers; it locks once more per free.
-class Chain : public Decorator, private Postponable {
+class Chain : public Decorator, private CaptureGate::Postponable {
  public:
   enum class Role : std::uint8_t {
     kEager,  // of a stream; requests of captures use their pools

@@ -66,7 +66,7 @@ class GraphPoolStream final : public ChainStream {
 //   allocations last until those are freed.
 // Source: DESIGN §5; cuda_semantics.md C25-C33, K1-K9; pytorch.md §2.8;
 //   paddle.md §3.8.
-class GraphPool final : public CaptureHold, private Postponable {
+class GraphPool final : public CaptureHold, private CaptureGate::Postponable {
  public:
   // The pool ends with its last owner. If captures are under way then, it ends
   // after them.

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-class ChunkPool::TakeStep final : public ReclaimSource {
+class ChunkPool::TakeStep final : public Reclaimer::Source {
  public:
   explicit TakeStep(ChunkPool& pool) : pool_(pool) {}
   // Moving a chunk releases nothing to the system.
@@ -24,7 +24,7 @@ class ChunkPool::TakeStep final : public ReclaimSource {
   ChunkPool& pool_;
 };
 
-class ChunkPool::ReleaseStep final : public ReclaimSource {
+class ChunkPool::ReleaseStep final : public Reclaimer::Source {
  public:
   explicit ReleaseStep(ChunkPool& pool) : pool_(pool) {}
   std::size_t ReclaimableBytes(bool of_limit) const noexcept override {
@@ -63,9 +63,9 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
       release_step_(std::make_unique<ReleaseStep>(*this)) {
   if (reclaimer_ == nullptr) return;
   take_registration_ = Reclaimer::Register(
-      reclaimer_, ReclaimStep::kTakeIdleChunks, *take_step_);
+      reclaimer_, Reclaimer::Step::kTakeIdleChunks, *take_step_);
   release_registration_ = Reclaimer::Register(
-      reclaimer_, ReclaimStep::kReleaseIdleChunks, *release_step_);
+      reclaimer_, Reclaimer::Step::kReleaseIdleChunks, *release_step_);
 }
 
 ChunkPool::~ChunkPool() {

@@ -17,9 +17,10 @@ DeferredFrees::DeferredFrees(std::shared_ptr<TimelineTable> timelines,
       marked_(std::make_shared<MarkedFrees>(*this)) {
   AddSource(marked_);
   if (reclaimer_ == nullptr) return;
+  using Step = Reclaimer::Step;
   registrations_ = {
-      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, drain_step_),
-      Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees, await_step_)};
+      Reclaimer::Register(reclaimer_, Step::kDrainFrees, drain_step_),
+      Reclaimer::Register(reclaimer_, Step::kAwaitFrees, await_step_)};
 }
 
 DeferredFrees::~DeferredFrees() {

@@ -143,8 +143,10 @@ class DeferredFrees {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<FreeSource>> sources_;  // guarded by mutex_
   std::shared_ptr<MarkedFrees> marked_;
-  ReclaimCall drain_step_{[this](std::size_t /*bytes*/) { return Drain(); }};
-  ReclaimCall await_step_{[this](std::size_t /*bytes*/) { return Await(); }};
+  Reclaimer::Call drain_step_{
+      [this](std::size_t /*bytes*/) { return Drain(); }};
+  Reclaimer::Call await_step_{
+      [this](std::size_t /*bytes*/) { return Await(); }};
   std::array<Reclaimer::Registration, 2> registrations_;
 };
 

@@ -193,8 +193,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // large was met.
   std::size_t mapped_bytes_ = 0;
 
-  // ReclaimStep::kReport; registered if there is a sink.
-  ReclaimCall map_source_{[this](std::size_t /*bytes*/) {
+  // Reclaimer::Step::kReport; registered if there is a sink.
+  Reclaimer::Call map_source_{[this](std::size_t /*bytes*/) {
     WriteMap();
     return std::size_t{0};
   }};

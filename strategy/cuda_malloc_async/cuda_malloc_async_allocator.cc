@@ -31,7 +31,7 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
              policy_.searches()) {
   if (keeps_ && reclaimer() != nullptr) {
     registration_ =
-        this->pool().RegisterReclaim(ReclaimStep::kFlushCaches, *this);
+        this->pool().RegisterReclaim(Reclaimer::Step::kFlushCaches, *this);
   }
   this->pool().AddHolder(*this);
 }

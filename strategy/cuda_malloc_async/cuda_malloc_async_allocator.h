@@ -59,7 +59,7 @@ namespace strata {
 //   cache: hotpath.md §6.
 class CudaMallocAsyncAllocator final : public PoolingStrategy,
                                        private HitPath,
-                                       private ReclaimSource {
+                                       private Reclaimer::Source {
  public:
   // `stream` belongs to the device; `driver` is the pool of the place. No
   // device call.
@@ -126,7 +126,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
-  // ReclaimSource: offers the cache to other streams of the place.
+  // Reclaimer::Source: offers the cache to other streams of the place.
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return IdleBytes();
   }

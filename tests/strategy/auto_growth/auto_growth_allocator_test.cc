@@ -436,7 +436,7 @@ TEST_F(AutoGrowthTest, TheErrorCarriesTheNumbersOfEveryLayer) {
     FAIL() << "8 MiB cannot hold 9";
   } catch (const OutOfMemory& error) {
     std::vector<std::string> layers;
-    for (const LayerReport& report : error.layers()) {
+    for (const OutOfMemory::LayerReport& report : error.layers()) {
       layers.push_back(report.layer);
     }
     EXPECT_THAT(layers,

@@ -11,12 +11,12 @@ namespace {
 class LayerCollector final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& layer) override {
-    layers_.push_back(LayerReport{layer.name(), layer.stats()});
+    layers_.push_back(OutOfMemory::LayerReport{layer.name(), layer.stats()});
   }
-  std::vector<LayerReport> Take() { return std::move(layers_); }
+  std::vector<OutOfMemory::LayerReport> Take() { return std::move(layers_); }
 
  private:
-  std::vector<LayerReport> layers_;
+  std::vector<OutOfMemory::LayerReport> layers_;
 };
 
 std::string WithAdvice(const Failure& failure, const std::string& advice) {

@@ -29,15 +29,15 @@ class BadAlloc : public std::bad_alloc {
   std::string text_;
 };
 
-// Numbers of one layer of the chain when memory ran out.
-struct LayerReport {
-  std::string layer;  // Allocator::name()
-  Stats stats;
-};
-
 // BadAlloc because memory or a limit is exhausted.
 class OutOfMemory : public BadAlloc {
  public:
+  // Numbers of one layer of the chain when memory ran out.
+  struct LayerReport {
+    std::string layer;  // Allocator::name()
+    Stats stats;
+  };
+
   OutOfMemory(const Failure& failure, std::vector<LayerReport> layers,
               const std::string& advice);
 

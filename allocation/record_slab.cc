@@ -43,7 +43,7 @@ bool RecordSlab::AddPage() noexcept {
   return true;
 }
 
-void RecordSlab::FillFromStock(RecordList& list, std::size_t count) noexcept {
+void RecordSlab::FillFromStock(List& list, std::size_t count) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   while (list.size() < count && !stock_.empty()) {
     list.Push(stock_.Pop());
@@ -57,7 +57,7 @@ void RecordSlab::FillFromStock(RecordList& list, std::size_t count) noexcept {
   }
 }
 
-bool RecordSlab::Fill(RecordList& list, std::size_t count) noexcept {
+bool RecordSlab::Fill(List& list, std::size_t count) noexcept {
   FillFromStock(list, count);
   while (list.size() < count) {
     if (!AddPage()) return false;
@@ -66,7 +66,7 @@ bool RecordSlab::Fill(RecordList& list, std::size_t count) noexcept {
   return true;
 }
 
-void RecordSlab::Drain(RecordList& list) noexcept {
+void RecordSlab::Drain(List& list) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   while (Block* record = list.Pop()) {
     stock_.Push(record);
@@ -75,7 +75,7 @@ void RecordSlab::Drain(RecordList& list) noexcept {
 }
 
 Block* RecordSlab::Take() noexcept {
-  RecordList one;
+  List one;
   if (!Fill(one, 1)) return nullptr;
   Block* record = one.Pop();
   record->next = nullptr;

@@ -9,34 +9,6 @@
 
 namespace strata {
 
-// A list of records linked by Block::next. It has no lock of its own.
-class RecordList {
- public:
-  bool empty() const { return head_ == nullptr; }
-  std::size_t size() const { return size_; }
-  // The record that Pop() returns next, linked by `next` to the others; null if
-  // empty.
-  const Block* first() const { return head_; }
-
-  void Push(Block* record) {
-    record->next = head_;
-    head_ = record;
-    ++size_;
-  }
-  Block* Pop() {
-    Block* record = head_;
-    if (record != nullptr) {
-      head_ = record->next;
-      --size_;
-    }
-    return record;
-  }
-
- private:
-  Block* head_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 // The source of every record in the process.
 //
 // Model: pages of records that are split once and never freed. So the last free
@@ -48,9 +20,37 @@ class RecordList {
 //   returns to the slab it came from.
 // Threads: any thread.
 // Cost: one lock; a heap call if no record is left. Layers that serve hits fill
-//   a RecordList of their own in advance.
+//   a List of their own in advance.
 class RecordSlab {
  public:
+  // A list of records linked by Block::next. It has no lock of its own.
+  class List {
+   public:
+    bool empty() const { return head_ == nullptr; }
+    std::size_t size() const { return size_; }
+    // The record that Pop() returns next, linked by `next` to the others; null
+    // if empty.
+    const Block* first() const { return head_; }
+
+    void Push(Block* record) {
+      record->next = head_;
+      head_ = record;
+      ++size_;
+    }
+    Block* Pop() {
+      Block* record = head_;
+      if (record != nullptr) {
+        head_ = record->next;
+        --size_;
+      }
+      return record;
+    }
+
+   private:
+    Block* head_ = nullptr;
+    std::size_t size_ = 0;
+  };
+
   static RecordSlab& Instance();
   static RecordSlab& Noted();
 
@@ -68,11 +68,11 @@ class RecordSlab {
 
   // Moves records into `list` until it holds `count`. Returns false if the host
   // is out of memory; `list` then keeps the records it received.
-  bool Fill(RecordList& list, std::size_t count) noexcept;
+  bool Fill(List& list, std::size_t count) noexcept;
   // Like Fill(), but makes no heap call: moves the records that the slab has.
-  void FillFromStock(RecordList& list, std::size_t count) noexcept;
+  void FillFromStock(List& list, std::size_t count) noexcept;
   // Returns the records of `list`, which must be blank, to the slab.
-  void Drain(RecordList& list) noexcept;
+  void Drain(List& list) noexcept;
 
   // Records taken and not returned. For leak checks.
   std::size_t taken() const;
@@ -90,7 +90,7 @@ class RecordSlab {
   mutable SpinLock lock_;
   const ForkLock fork_lock_{lock_};
   // The members below are guarded by lock_.
-  RecordList stock_;
+  List stock_;
   // Unused rest of the newest page: records that were never taken.
   std::byte* page_ = nullptr;
   std::size_t page_bytes_ = 0;

@@ -22,7 +22,7 @@ class ThreadEnd;
 //   the compiler has descriptors (StrataLayers.cmake). So any number of
 //   libraries with Strata in them can be loaded at run time.
 struct ThreadState {
-  // The facade's last routes, one for each kind of request (front_route.h).
+  // The facade's last routes, one for each kind of request (front_table.h).
   alignas(8) std::byte routes[120]{};
   // The slot of the thread as an owner of locks; null: none (biased_lock.h).
   void* lock_slot = nullptr;

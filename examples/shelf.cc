@@ -118,7 +118,7 @@ class ShelfStrategy final : public strata::PoolingStrategy {
   // Returns a piece of `size` bytes to twice that; null if there is none.
   strata::Block* Take(std::size_t size) noexcept {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::RecordList others;
+    strata::RecordSlab::List others;
     strata::Block* found = nullptr;
     while (strata::Block* block = shelf_.Pop()) {
       const bool fits = block->size >= size && block->size / 2 <= size;
@@ -136,15 +136,15 @@ class ShelfStrategy final : public strata::PoolingStrategy {
   }
 
   // ChunkHolder: the place reaches the idle pieces here.
-  strata::IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
+  IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::IdleInfo idle;
+    IdleInfo idle;
     idle.bytes = idle.bytes_with_lent = idle_bytes_;
     idle.system_bytes = idle_bytes_ + shelf_.size() * strata::kSystemStepBytes;
     return idle;
   }
   std::size_t GiveBackAll() noexcept override {
-    strata::RecordList leaving;
+    strata::RecordSlab::List leaving;
     {
       const std::lock_guard<strata::SpinLock> guard(lock_);
       std::swap(leaving, shelf_);
@@ -164,9 +164,9 @@ class ShelfStrategy final : public strata::PoolingStrategy {
   std::atomic<std::uint64_t> failures_{0};
   mutable strata::SpinLock lock_;
   // Guarded by lock_.
-  strata::RecordList shelf_;    // freed pieces
-  std::size_t idle_bytes_ = 0;  // in shelf_
-  strata::UseCounts uses_;      // of live blocks
+  strata::RecordSlab::List shelf_;  // freed pieces
+  std::size_t idle_bytes_ = 0;      // in shelf_
+  strata::UseCounts uses_;          // of live blocks
 };
 
 std::shared_ptr<strata::Allocator> MakeShelf(

@@ -13,7 +13,7 @@
 #include "strata/base/log.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pools.h"
-#include "strata/facade/lookup/front_route.h"
+#include "strata/facade/lookup/front_table.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/settings/tf_environment.h"
 #include "strata/facade/thread_ends.h"
@@ -150,6 +150,8 @@ std::vector<Place> AllocatorFacade::places() const {
 
 namespace {
 
+using Route = FrontTable::Route;
+
 [[noreturn]] void ThrowWrongStream(Place place, const Stream& stream) {
   throw std::invalid_argument(
       ToString(place) + (stream.uid == 0 ? ": the stream names none; see Wrap"
@@ -178,8 +180,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    RouteOf(ThisThread(), RouteKind::kByHandle) = {*known, known->state(),
-                                                   version, handle, place};
+    Route::Of(ThisThread(), Route::Kind::kByHandle) = {*known, known->state(),
+                                                       version, handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -200,7 +202,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes) {
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RouteOf(self, RouteKind::kByDefault);
+  const Route& route = Route::Of(self, Route::Kind::kByDefault);
   if (!route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
@@ -209,7 +211,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 [[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
     Place place, std::size_t bytes, const Stream& stream) {
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RouteOf(self, RouteKind::kByStream);
+  const Route& route = Route::Of(self, Route::Kind::kByStream);
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
       !route.LeadsTo(place, stream.uid, fronts_->version())) [[unlikely]] {
@@ -221,7 +223,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
     Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
   ThreadState& self = ThisThread();
-  const FrontRoute& route = RouteOf(self, RouteKind::kByHandle);
+  const Route& route = Route::Of(self, Route::Kind::kByHandle);
   if (!route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
@@ -233,8 +235,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  RouteOf(ThisThread(), RouteKind::kByDefault) = {front, front.state(), version,
-                                                  0, place};
+  Route::Of(ThisThread(), Route::Kind::kByDefault) = {front, front.state(),
+                                                      version, 0, place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -243,8 +245,8 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    RouteOf(ThisThread(), RouteKind::kByStream) = {front, front.state(),
-                                                   version, stream.uid, place};
+    Route::Of(ThisThread(), Route::Kind::kByStream) = {
+        front, front.state(), version, stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

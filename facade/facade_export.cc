@@ -36,7 +36,7 @@ void RequireOwn(const char* what, const Allocation& allocation,
 ExportedMemory AllocatorFacade::Export(const Allocation& allocation) {
   PlaceState& state = Find(allocation.place());
   RequireOwn("Export", allocation, state);
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("Export");
   ExportedMemory exported;
   const Status status = ExportMapped(allocation, &exported);
@@ -55,7 +55,7 @@ ImportedMemory AllocatorFacade::Import(Place place,
                                        const std::vector<SharedPiece>& pieces) {
   RequireDevicePlace("Import", place);
   PlaceState& state = Find(place);
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("Import");
   return ImportedMemory::Map(platform_, *state.device(), pieces,
                              state.strategy_options().peers->grants()->devices);
@@ -76,7 +76,7 @@ void AllocatorFacade::EnablePeerAccess(Place place, int peer) {
     throw std::invalid_argument("EnablePeerAccess: " + ToString(place) +
                                 " has no peer " + std::to_string(peer));
   }
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("EnablePeerAccess");
   Device& device = platform_->device(peer);
   bool can_access = false;

@@ -18,7 +18,8 @@ std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
     std::size_t bytes = 0;
     for (PlaceState* place : places) {
       // The size of a driver's pool is a driver call.
-      const RelaxedCaptureScope relaxed(graph_pools_->gate(), place->device());
+      const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(),
+                                              place->device());
       bytes += place->pool()->reserved_bytes();
     }
     return bytes;

@@ -25,7 +25,7 @@ MemoryCheck AllocatorFacade::CheckMemory(Place place) {
   PlaceState& state = Find(place);
   if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
   // Its copies and waits end captures of a thread that is not relaxed.
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("CheckMemory");
   MemoryCheck sum;
   state.ForEachFront([&](Front& front) {
@@ -63,7 +63,7 @@ Stats AllocatorFacade::GetStats(Place place) {
   PlaceState& state = Find(place);
   // The size of a driver's pool is a driver call, which ends captures of a
   // thread that is not relaxed.
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   Stats sum = state.SumOfFronts();
   // The pool counts the memory that the strategies hold.
   const Stats pool = state.pool()->stats();
@@ -107,7 +107,7 @@ std::size_t AllocatorFacade::LargestStreamPeak(Place place) {
 
 void AllocatorFacade::ResetPeak(Place place) {
   PlaceState& state = Find(place);
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   state.ResetPeak();
 }
 
@@ -132,7 +132,7 @@ void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
 }
 void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
   PlaceState& state = Find(place);
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
   state.AcceptAll(visitor);
 }
 

@@ -41,7 +41,7 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
   if (name < kPerThreadHandle) return on.LegacyStream();
   Stream stream;
   // The lookup ends captures of a thread that is not relaxed.
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), &on);
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), &on);
   if (!relaxed) ThrowNotRelaxed("Wrap");
   const Status status = on.WrapStream(stream_handle, &stream);
   if (status != Status::kSuccess) {
@@ -68,7 +68,7 @@ void AllocatorFacade::CheckStream(Stream stream) {
                            CaptureHint(Status::kStreamCaptureUnsupported));
   }
   Stream now;
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), &device);
   if (!relaxed) return;  // a later call checks the handle
   const Status answer = device.WrapStream(stream.handle, &now);
   if (answer == Status::kSuccess && now == stream) return;
@@ -164,8 +164,8 @@ void AllocatorFacade::EndLostStreams() {
 }
 
 void AllocatorFacade::EndStream(const Stream& stream) {
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(),
-                                    &platform_->device(stream.device));
+  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(),
+                                          &platform_->device(stream.device));
   // A capture of the stream may have ended without an announcement; later the
   // stream cannot be queried. Work that waited for that end would now wait for
   // the device. So it is left to a call that needs memory, or releases some.

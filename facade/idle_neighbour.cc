@@ -84,7 +84,7 @@ IdleNeighbour::IdleNeighbour(const Device& device, ChunkPool& pool,
                              const std::shared_ptr<Reclaimer>& reclaimer)
     : entry_(std::make_shared<Entry>(device, pool, gate, reclaimer)),
       registration_(
-          Reclaimer::Register(reclaimer, ReclaimStep::kAskOthers, *this)) {
+          Reclaimer::Register(reclaimer, Reclaimer::Step::kAskOthers, *this)) {
   List::Instance().Add(entry_);
 }
 

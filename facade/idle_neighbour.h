@@ -25,7 +25,7 @@ namespace strata {
 // Threads: any thread. The destructor waits for queries in progress.
 // Lifetime: the arguments of the constructor outlive it. A forked child does
 //   not query the facades of its parent.
-class IdleNeighbour final : private ReclaimSource {
+class IdleNeighbour final : private Reclaimer::Source {
  public:
   // Makes no device call.
   //

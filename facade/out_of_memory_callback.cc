@@ -42,7 +42,7 @@ OutOfMemoryCallback::OutOfMemoryCallback(
     std::shared_ptr<Source> source, const std::shared_ptr<Reclaimer>& reclaimer,
     int priority)
     : source_(std::move(source)),
-      registration_(Reclaimer::Register(reclaimer, ReclaimStep::kCallbacks,
+      registration_(Reclaimer::Register(reclaimer, Reclaimer::Step::kCallbacks,
                                         *source_, priority)) {}
 
 OutOfMemoryCallback& OutOfMemoryCallback::operator=(

@@ -44,7 +44,7 @@ class [[nodiscard]] OutOfMemoryCallback {
 };
 
 class OutOfMemoryCallback::Source final
-    : public ReclaimSource,
+    : public Reclaimer::Source,
       public std::enable_shared_from_this<OutOfMemoryCallback::Source> {
  public:
   Source(Place place, OutOfMemoryFunction function);

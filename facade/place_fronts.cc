@@ -119,7 +119,7 @@ Front* PlaceState::AddFront(const std::shared_ptr<ChainStream>& stream,
 }
 
 void PlaceState::Heed(Chain& chain, std::uint64_t uid) {
-  ChainListing& listing = chain.listing();
+  Chain::Listing& listing = chain.listing();
   const auto [heeded, is_new] = listing.heeds.insert(uid);
   if (!is_new) return;
   try {
@@ -145,7 +145,7 @@ void PlaceState::HeedEnd(Chain& chain, Stream stream) noexcept {
 }
 
 void PlaceState::ForgetHeeds(Chain& chain) noexcept {
-  ChainListing& listing = chain.listing();
+  Chain::Listing& listing = chain.listing();
   const std::lock_guard<std::mutex> guard(heeds_mutex_);
   for (const std::uint64_t uid : listing.heeds) {
     const auto found = heeding_.find(uid);
@@ -222,7 +222,7 @@ Stats PlaceState::SumOfFronts() const {
 void PlaceState::Explain(Failure& failure) const noexcept {
   try {
     // The size of a driver's pool is a driver call.
-    const RelaxedCaptureScope relaxed(gate(), device_);
+    const CaptureGate::RelaxedScope relaxed(gate(), device_);
     failure.live_bytes = SumOfFronts().in_use_bytes;
     const std::size_t reserved = pool_->reserved_bytes();
     failure.cached_bytes = reserved - std::min(reserved, failure.live_bytes);

@@ -115,9 +115,9 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   reclaimer_->retry().CountWaitersIn(gate().attention());
   if (captured_ != nullptr) {
     graph_registrations_ = {
-        Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees,
+        Reclaimer::Register(reclaimer_, Reclaimer::Step::kDrainFrees,
                             captured_->ask_step()),
-        Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees,
+        Reclaimer::Register(reclaimer_, Reclaimer::Step::kAwaitFrees,
                             captured_->await_step())};
   }
   allocation_log_ = AllocationLogOf(options_.decorators, context_);

@@ -42,7 +42,7 @@ class ThreadEnds;
 // Lifetime: shared by the facade and by every front, so it outlives the last
 //   allocation.
 class PlaceState : public std::enable_shared_from_this<PlaceState>,
-                   public ChainHome,
+                   public Chain::Home,
                    private PlaceUsage {
  public:
   // `shared` is the state that the chains of all places share. `fronts` is the

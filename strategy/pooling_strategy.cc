@@ -28,20 +28,6 @@ std::size_t PoolingStrategy::GiveToPool(Allocation* memory,
   return 0;
 }
 
-std::size_t PoolingStrategy::GiveBack(const GiveBackRequest& request) noexcept {
-  switch (request.kind) {
-    case GiveBackRequest::Kind::kBestFit:
-      return GiveBackBestFit(request.bytes);
-    case GiveBackRequest::Kind::kOffer:
-      return OfferIdle(request.bytes);
-    case GiveBackRequest::Kind::kDone:
-      return GiveBackDone(request);
-    case GiveBackRequest::Kind::kAll:
-      return GiveBackAll();
-  }
-  return 0;
-}
-
 void PoolingStrategy::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;

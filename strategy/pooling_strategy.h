@@ -23,9 +23,7 @@ namespace strata {
 //   visitor is called.
 class PoolingStrategy : public Allocator, protected ChunkHolder {
  public:
-  std::size_t Release() noexcept override {
-    return GiveBack({GiveBackRequest::Kind::kAll});
-  }
+  std::size_t Release() noexcept override { return GiveBackAll(); }
   bool RecordStream(Allocation* /*allocation*/,
                     Stream /*stream*/) noexcept override {
     return false;
@@ -61,19 +59,6 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
 
   // ChunkHolder.
   bool IdleIsDone() noexcept override { return stream_->IsDone(); }
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
-
-  // One function per GiveBackRequest::Kind, which GiveBack() calls. The default
-  // gives nothing back; a strategy overrides the kinds that its memory allows.
-  virtual std::size_t GiveBackBestFit(std::size_t /*bytes*/) noexcept {
-    return 0;
-  }
-  virtual std::size_t OfferIdle(std::size_t /*bytes*/) noexcept { return 0; }
-  virtual std::size_t GiveBackDone(
-      const GiveBackRequest& /*request*/) noexcept {
-    return 0;
-  }
-  virtual std::size_t GiveBackAll() noexcept { return 0; }
 
  private:
   const std::shared_ptr<ChunkPool> pool_;

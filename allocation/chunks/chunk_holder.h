@@ -20,65 +20,6 @@ class ChainStream;
 // one step more than its size.
 inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
 
-// A request for idle memory of another stream.
-struct LoanRequest {
-  // Work allowed to obtain the memory.
-  enum class Effort {
-    kNone,   // no device call: only memory known to be free
-    kAsk,    // record and query an event
-    kOrder,  // make the borrower's stream wait for the lender's
-  };
-
-  std::size_t bytes;      // minimum size
-  ChainStream& borrower;  // chain that will use the memory
-  Effort effort = Effort::kNone;
-};
-
-// The idle loans that a borrower returns.
-enum class LoanRecall {
-  kSpare,  // loans as for kIdle that are unlikely to be used again soon
-  kIdle,   // loans that are no longer in use
-  kWait,   // all idle loans, after a wait for their last use
-};
-
-// Idle memory of a holder, in bytes. For a strategy that maps pages, the three
-// sums include the free pages of its chunks.
-struct IdleInfo {
-  std::size_t bytes = 0;  // in idle chunks
-  // Like `bytes`, plus the chunks in which only loans are in use.
-  std::size_t bytes_with_lent = 0;
-  // Upper bound of the bytes that the system gains when all idle chunks are
-  // released: each chunk counts in whole steps of kSystemStepBytes.
-  std::size_t system_bytes = 0;
-  // The smallest idle chunk of at least the requested bytes, and the largest
-  // idle chunk; 0: none.
-  std::size_t best_fit = 0;
-  std::size_t largest = 0;
-};
-
-// A request to a holder to release idle memory.
-struct GiveBackRequest {
-  enum class Kind : std::uint8_t {
-    // Release the smallest idle chunk of at least `bytes` to the system, after
-    // a wait for the work that used it.
-    kBestFit,
-    // Like kBestFit, but offer the chunk to the ChunkPool, for another stream.
-    // No wait.
-    kOffer,
-    // Release idle chunks of at least `least_bytes` to the system if their work
-    // has completed, until their sum is `bytes`. No wait. Strategies that lend
-    // release the largest first.
-    kDone,
-    // Release all idle memory to the system, after a wait for the work. Idle
-    // loans are returned to their lenders first.
-    kAll,
-  };
-
-  Kind kind = Kind::kAll;
-  std::size_t bytes = SIZE_MAX;
-  std::size_t least_bytes = 1;
-};
-
 // A strategy as the ChunkPool of its place sees it: a holder of idle memory
 // that it releases on request.
 //
@@ -97,6 +38,42 @@ class ChunkHolder {
     const Allocator* layer = nullptr;
   };
 
+  // A request for idle memory of another stream.
+  struct LoanRequest {
+    // Work allowed to obtain the memory.
+    enum class Effort {
+      kNone,   // no device call: only memory known to be free
+      kAsk,    // record and query an event
+      kOrder,  // make the borrower's stream wait for the lender's
+    };
+
+    std::size_t bytes;      // minimum size
+    ChainStream& borrower;  // chain that will use the memory
+    Effort effort = Effort::kNone;
+  };
+
+  // The idle loans that a borrower returns.
+  enum class LoanRecall {
+    kSpare,  // loans as for kIdle that are unlikely to be used again soon
+    kIdle,   // loans that are no longer in use
+    kWait,   // all idle loans, after a wait for their last use
+  };
+
+  // Idle memory of a holder, in bytes. For a strategy that maps pages, the
+  // three sums include its free pages, and the last two its idle loans.
+  struct IdleInfo {
+    std::size_t bytes = 0;  // in idle chunks
+    // Like `bytes`, plus the chunks in which only loans are in use.
+    std::size_t bytes_with_lent = 0;
+    // Upper bound of the bytes that the system gains when all idle chunks are
+    // released: each chunk counts in whole steps of kSystemStepBytes.
+    std::size_t system_bytes = 0;
+    // The smallest idle chunk of at least the requested bytes, and the largest
+    // idle chunk; 0: none.
+    std::size_t best_fit = 0;
+    std::size_t largest = 0;
+  };
+
   explicit ChunkHolder(const Identity& identity) : identity_(identity) {}
   ChunkHolder(const ChunkHolder&) = delete;
   ChunkHolder& operator=(const ChunkHolder&) = delete;
@@ -111,9 +88,29 @@ class ChunkHolder {
   virtual IdleInfo Idle(std::size_t fit_bytes) const noexcept = 0;
   // True if the work that used the idle memory has completed. Never waits.
   virtual bool IdleIsDone() noexcept = 0;
-  // Returns the bytes released. A holder that does not support a kind returns
-  // 0.
-  virtual std::size_t GiveBack(const GiveBackRequest& request) noexcept = 0;
+
+  // The next four functions release idle memory. Each returns the bytes
+  // released; by default it releases nothing.
+  //
+  // Releases the smallest idle chunk of at least `bytes` to the system, after a
+  // wait for the work that used it.
+  virtual std::size_t GiveBackBestFit(std::size_t /*bytes*/) noexcept {
+    return 0;
+  }
+  // Like GiveBackBestFit, but offers the chunk to the ChunkPool, for another
+  // stream. No wait.
+  virtual std::size_t OfferIdle(std::size_t /*bytes*/) noexcept { return 0; }
+  // Releases idle chunks of at least `least_bytes` to the system if their work
+  // has completed, until their sum is `bytes`. No wait. Strategies that lend
+  // release the largest first.
+  virtual std::size_t GiveBackDone(std::size_t /*bytes*/,
+                                   std::size_t /*least_bytes*/) noexcept {
+    return 0;
+  }
+  // Releases all idle memory to the system, after a wait for the work. First
+  // takes back memory that it has lent and that is idle.
+  virtual std::size_t GiveBackAll() noexcept { return 0; }
+
   // Announces that `stream` is about to be destroyed. If it is the stream of
   // the holder, the holder gives up all idle memory. It does not wait if the
   // stream has a timeline. Memory that work may still use is offered to the

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-class ChunkPool::TakeStep final : public ReclaimSource {
+class ChunkPool::TakeStep final : public Reclaimer::Source {
  public:
   explicit TakeStep(ChunkPool& pool) : pool_(pool) {}
   // Moving a chunk releases nothing to the system.
@@ -24,7 +24,7 @@ class ChunkPool::TakeStep final : public ReclaimSource {
   ChunkPool& pool_;
 };
 
-class ChunkPool::ReleaseStep final : public ReclaimSource {
+class ChunkPool::ReleaseStep final : public Reclaimer::Source {
  public:
   explicit ReleaseStep(ChunkPool& pool) : pool_(pool) {}
   std::size_t ReclaimableBytes(bool of_limit) const noexcept override {
@@ -63,9 +63,9 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
       release_step_(std::make_unique<ReleaseStep>(*this)) {
   if (reclaimer_ == nullptr) return;
   take_registration_ = Reclaimer::Register(
-      reclaimer_, ReclaimStep::kTakeIdleChunks, *take_step_);
+      reclaimer_, Reclaimer::Step::kTakeIdleChunks, *take_step_);
   release_registration_ = Reclaimer::Register(
-      reclaimer_, ReclaimStep::kReleaseIdleChunks, *release_step_);
+      reclaimer_, Reclaimer::Step::kReleaseIdleChunks, *release_step_);
 }
 
 ChunkPool::~ChunkPool() {
@@ -99,7 +99,7 @@ Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
   return TryAllocate(request, failure);
 }
 
-std::size_t ChunkPool::Give(const OfferedChunk& offered,
+std::size_t ChunkPool::Give(const OfferedChunks::Entry& offered,
                             bool is_over) noexcept {
   Allocation* const chunk = offered.chunk;
   if (!is_over && below_ != nullptr && offered.stream != nullptr) {
@@ -206,7 +206,7 @@ void ChunkPool::EndAllocations() noexcept {
 }
 
 std::size_t ChunkPool::ReclaimableBytes(bool of_limit) const noexcept {
-  const IdleInfo idle = market_.Idle();
+  const ChunkHolder::IdleInfo idle = market_.Idle();
   return unreturned_bytes() +
          (of_limit ? idle.bytes_with_lent : idle.system_bytes);
 }

@@ -130,8 +130,8 @@ class ChunkPool final : public Decorator,
   void ResetPeak() override { budget_.ResetPeak(); }
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
   // Adds a source to the Reclaimer of the place, which must exist.
-  Reclaimer::Registration RegisterReclaim(ReclaimStep step,
-                                          ReclaimSource& source,
+  Reclaimer::Registration RegisterReclaim(Reclaimer::Step step,
+                                          Reclaimer::Source& source,
                                           int priority = 0) const {
     return Reclaimer::Register(reclaimer_, step, source, priority);
   }
@@ -146,7 +146,8 @@ class ChunkPool final : public Decorator,
             std::size_t limit_bytes, std::shared_ptr<Reclaimer> reclaimer,
             const char* limit_flag);
   // IdleMarket::Sink.
-  std::size_t Give(const OfferedChunk& offered, bool is_over) noexcept override;
+  std::size_t Give(const OfferedChunks::Entry& offered,
+                   bool is_over) noexcept override;
   std::size_t ReleaseBelow() noexcept override;
   // Calls the visitors of this pool.
   void Visit(void* data, std::size_t bytes, int count_change) const noexcept;
@@ -165,8 +166,8 @@ class ChunkPool final : public Decorator,
   HolderList holders_;
   Loans loans_;
   IdleMarket market_;
-  std::unique_ptr<ReclaimSource> take_step_;
-  std::unique_ptr<ReclaimSource> release_step_;
+  std::unique_ptr<Reclaimer::Source> take_step_;
+  std::unique_ptr<Reclaimer::Source> release_step_;
   Reclaimer::Registration take_registration_;
   Reclaimer::Registration release_registration_;
 };

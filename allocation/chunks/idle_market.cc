@@ -8,14 +8,9 @@
 #include "strata/base/log.h"
 
 namespace strata {
-namespace {
-
-using Kind = GiveBackRequest::Kind;
-
-}  // namespace
 
 void IdleMarket::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
-  OfferedChunk offered;
+  OfferedChunks::Entry offered;
   offered.chunk = chunk;
   if (last_user.timeline() != nullptr) {
     offered.timeline = last_user.shared_timeline();
@@ -55,14 +50,14 @@ std::size_t IdleMarket::MoveWithinReach(Stream stream,
     }
   });
   std::size_t moved = 0;
-  if (const std::shared_ptr<DriverHeld> held = budget_.driver_held()) {
+  if (const auto held = budget_.driver_held()) {
     moved = held->MoveWithinReach(stream);
   }
   if (best == 0) return moved;
   holders_.ForEach([&](ChunkHolder& holder) {
     if (moved != 0 || is_within_reach(holder)) return;
     if (holder.Idle(fit_bytes).best_fit == best) {
-      moved = holder.GiveBack({Kind::kOffer, best});
+      moved = holder.OfferIdle(best);
     }
   });
   return moved;
@@ -70,28 +65,27 @@ std::size_t IdleMarket::MoveWithinReach(Stream stream,
 
 std::size_t IdleMarket::GiveBackDone(std::size_t bytes,
                                      const ChunkHolder* except) noexcept {
-  std::size_t given =
-      offered_.GiveDone(bytes, [this](const OfferedChunk& offered, bool over) {
+  std::size_t given = offered_.GiveDone(
+      bytes, [this](const OfferedChunks::Entry& offered, bool over) {
         return sink_.Give(offered, over);
       });
   holders_.ForEach([&](ChunkHolder& holder) {
     if (given < bytes && &holder != except) {
-      given += holder.GiveBack({Kind::kDone, bytes - given});
+      given += holder.GiveBackDone(bytes - given, /*least_bytes=*/1);
     }
   });
-  const std::shared_ptr<DriverHeld> held = budget_.driver_held();
+  const auto held = budget_.driver_held();
   if (held != nullptr && given < bytes) given += held->GiveBack();
   return given;
 }
 
 std::size_t IdleMarket::GiveBackAll(std::size_t bytes) noexcept {
-  const std::shared_ptr<DriverHeld> held = budget_.driver_held();
+  const auto held = budget_.driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;
   if (given >= bytes && given != 0) return given;
   const std::size_t returned =
-      loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
-  holders_.ForEach(
-      [&](ChunkHolder& holder) { given += holder.GiveBack({Kind::kAll}); });
+      loans_.Recall(ChunkHolder::LoanRecall::kWait, HolderList::Asked::kAll);
+  holders_.ForEach([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
   // The holders have now waited for memory that the driver could not release at
   // first.
   if (held != nullptr) given += held->GiveBack();
@@ -143,37 +137,38 @@ std::size_t IdleMarket::GiveOffered(bool all) noexcept {
   // releases its memory.
   do {
     if (loans_.has_retired()) {
-      loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
+      loans_.Recall(ChunkHolder::LoanRecall::kWait, HolderList::Asked::kAll);
     }
     const std::size_t ended = loans_.ReleaseRetired();
     has_given = ended != 0;
-    given += ended + offered_.GiveAll(
-                         all,
-                         [this](const OfferedChunk& offered, bool over) {
-                           return sink_.Give(offered, over);
-                         },
-                         has_given);
+    given +=
+        ended + offered_.GiveAll(
+                    all,
+                    [this](const OfferedChunks::Entry& offered, bool over) {
+                      return sink_.Give(offered, over);
+                    },
+                    has_given);
   } while (has_given);
   return given;
 }
 
-IdleInfo IdleMarket::Idle() const noexcept {
-  IdleInfo sum;
+ChunkHolder::IdleInfo IdleMarket::Idle() const noexcept {
+  ChunkHolder::IdleInfo sum;
   sum.bytes = sum.bytes_with_lent = offered_.Bytes();
   sum.system_bytes = offered_.Bytes(kSystemStepBytes);
   holders_.ForEach([&](ChunkHolder& holder) {
-    const IdleInfo idle = holder.Idle(/*fit_bytes=*/0);
+    const ChunkHolder::IdleInfo idle = holder.Idle(/*fit_bytes=*/0);
     sum.bytes += idle.bytes;
     sum.bytes_with_lent += idle.bytes_with_lent;
     sum.system_bytes += idle.system_bytes;
   });
   ForEachEnded([&](const IdleMarket& ended) {
-    const IdleInfo idle = ended.Idle();
+    const ChunkHolder::IdleInfo idle = ended.Idle();
     sum.bytes += idle.bytes_with_lent;
     sum.bytes_with_lent += idle.bytes_with_lent;
     sum.system_bytes += idle.system_bytes;
   });
-  if (const std::shared_ptr<DriverHeld> held = budget_.driver_held()) {
+  if (const auto held = budget_.driver_held()) {
     const std::size_t bytes = held->IdleBytes();
     sum.bytes_with_lent += bytes;
     sum.system_bytes += bytes;
@@ -212,7 +207,7 @@ IdleMarket::Found IdleMarket::FindIdle(const HolderList::Round& round,
     const CallGate::Pass pass(entry.gate);
     if (!pass) continue;
     ChunkHolder& holder = *entry.holder;
-    const IdleInfo idle = holder.Idle(fit_bytes);
+    const ChunkHolder::IdleInfo idle = holder.Idle(fit_bytes);
     if (idle.bytes == 0) continue;
     found.asked_last = &entry;
     if (!holder.IdleIsDone()) continue;
@@ -244,7 +239,7 @@ std::size_t IdleMarket::GiveFit(const Found& found) noexcept {
       !found.IsDone(*found.of_fit)) {
     return 0;
   }
-  return holder.GiveBack({Kind::kBestFit, found.fit});
+  return holder.GiveBackBestFit(found.fit);
 }
 
 std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
@@ -258,8 +253,8 @@ std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
     {
       const CallGate::Pass pass(found.of_largest->gate);
       if (pass && found.IsDone(*found.of_largest)) {
-        got = found.of_largest->holder->GiveBack(
-            {Kind::kDone, bytes - given, found.others});
+        got =
+            found.of_largest->holder->GiveBackDone(bytes - given, found.others);
       }
     }
     given += got;

@@ -22,9 +22,10 @@ namespace strata {
 // or to the system.
 //
 // Model: idle memory lies with the holders (ChunkHolder), in offered chunks,
-//   and in the pool of a driver (DriverHeld). To move it within reach means
-//   that another stream can obtain it, ordered after the work that used it. To
-//   give it back means that the system, or the pool below, receives it.
+//   and in the pool of a driver (MemoryBudget::DriverHeld). To move it within
+//   reach means that another stream can obtain it, ordered after the work that
+//   used it. To give it back means that the system, or the pool below, receives
+//   it.
 // Units: bytes.
 // Threads: any thread. No lock is held during a call of a holder, of the sink
 //   or of the device.
@@ -36,7 +37,7 @@ class IdleMarket {
    public:
     // Takes over a chunk. `is_over`: its last use has completed. Returns the
     // bytes that the system received.
-    virtual std::size_t Give(const OfferedChunk& offered,
+    virtual std::size_t Give(const OfferedChunks::Entry& offered,
                              bool is_over) noexcept = 0;
     // Offers the system memory that it refused before. Returns the bytes that
     // it took.
@@ -93,7 +94,7 @@ class IdleMarket {
 
   // Sums of all idle memory, without best_fit and largest. An upper bound while
   // threads change it.
-  IdleInfo Idle() const noexcept;
+  ChunkHolder::IdleInfo Idle() const noexcept;
   // True if all claimed bytes are in idle chunks. False if ranges change
   // meanwhile.
   bool IsUnused() const noexcept;

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-using Effort = LoanRequest::Effort;
+using Effort = ChunkHolder::LoanRequest::Effort;
 using Round = HolderList::Round;
 
 struct Lender {
@@ -43,7 +43,7 @@ std::vector<Lender> FindLenders(const Round& round, std::size_t bytes,
 }
 
 Allocation* AskInTurn(const std::vector<Lender>& lenders,
-                      const LoanRequest& request) noexcept {
+                      const ChunkHolder::LoanRequest& request) noexcept {
   for (const Effort effort : {Effort::kNone, Effort::kAsk, Effort::kOrder}) {
     if (effort > request.effort) break;
     for (const Lender& lender : lenders) {
@@ -60,7 +60,7 @@ Allocation* AskInTurn(const std::vector<Lender>& lenders,
 
 }  // namespace
 
-Allocation* Loans::Borrow(const LoanRequest& request,
+Allocation* Loans::Borrow(const ChunkHolder::LoanRequest& request,
                           const ChunkHolder& borrower, Asked asked) noexcept {
   // Memory that a capture uses must stay with it.
   StreamTimeline* timeline = request.borrower.timeline();
@@ -77,7 +77,7 @@ Allocation* Loans::Borrow(const LoanRequest& request,
   return nullptr;
 }
 
-std::size_t Loans::Recall(LoanRecall which, Asked asked) noexcept {
+std::size_t Loans::Recall(ChunkHolder::LoanRecall which, Asked asked) noexcept {
   std::size_t returned = 0;
   holders_.ForEach(
       [&](ChunkHolder& holder) { returned += holder.ReturnLoans(which); },
@@ -85,7 +85,7 @@ std::size_t Loans::Recall(LoanRecall which, Asked asked) noexcept {
   return returned;
 }
 
-Allocation* Loans::FetchKept(const LoanRequest& request,
+Allocation* Loans::FetchKept(const ChunkHolder::LoanRequest& request,
                              const ChunkHolder& asking) noexcept {
   const Round round = holders_.RoundOf(Asked::kSome);
   for (std::size_t i = 0; i < round.count; ++i) {
@@ -135,7 +135,7 @@ std::size_t Loans::EndSome(std::size_t most, Wait wait) noexcept {
     std::unique_ptr<ChunkHolder> holder = Pop();
     if (holder == nullptr) break;
     if (wait == Wait::kForWork) {
-      given += holder->GiveBack({GiveBackRequest::Kind::kAll});
+      given += holder->GiveBackAll();
     }
     if (!holder->EndLending(end_)) {
       Push(std::move(holder));

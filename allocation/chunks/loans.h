@@ -39,16 +39,16 @@ class Loans {
   // and changes nothing. Never lends during a capture on one of the two
   // streams.
   //
-  // Cost: at most one event per holder; see LoanRequest::Effort.
-  Allocation* Borrow(const LoanRequest& request, const ChunkHolder& borrower,
-                     Asked asked) noexcept;
+  // Cost: at most one event per holder; see ChunkHolder::LoanRequest::Effort.
+  Allocation* Borrow(const ChunkHolder::LoanRequest& request,
+                     const ChunkHolder& borrower, Asked asked) noexcept;
   // Makes holders return the idle loans `which`. Returns their bytes.
-  std::size_t Recall(LoanRecall which, Asked asked) noexcept;
+  std::size_t Recall(ChunkHolder::LoanRecall which, Asked asked) noexcept;
   // For strategies that allocate from the driver: returns a block of exactly
   // the requested bytes that another holder than `asking` keeps. Its last use
   // has completed. It replaces a driver allocation and stays claimed. Null if
   // no holder that was asked has one.
-  Allocation* FetchKept(const LoanRequest& request,
+  Allocation* FetchKept(const ChunkHolder::LoanRequest& request,
                         const ChunkHolder& asking) noexcept;
 
   // Keeps `holder`, which serves no chain any more, until EndLending(). This

@@ -163,12 +163,12 @@ void MemoryBudget::UnclaimAddresses(std::size_t bytes) noexcept {
   address_bytes_ -= bytes;
 }
 
-std::shared_ptr<DriverHeld> MemoryBudget::driver_held() const {
+std::shared_ptr<MemoryBudget::DriverHeld> MemoryBudget::driver_held() const {
   const std::lock_guard<std::mutex> guard(driver_mutex_);
   return driver_held_.lock();
 }
 
-std::shared_ptr<DriverHeld> MemoryBudget::ShareDriverHeld(
+std::shared_ptr<MemoryBudget::DriverHeld> MemoryBudget::ShareDriverHeld(
     const std::function<std::shared_ptr<DriverHeld>()>& make) {
   std::shared_ptr<DriverHeld> held = driver_held();
   if (held != nullptr) return held;

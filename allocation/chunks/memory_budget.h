@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "strata/allocation/allocator.h"
-#include "strata/allocation/chunks/driver_held.h"
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
 #include "strata/platform/locks/spin_lock.h"
+#include "strata/platform/stream.h"
 
 namespace strata {
 
@@ -32,6 +32,8 @@ namespace strata {
 // Source: paddle.md §2 gpu_memory_limit_mb.
 class MemoryBudget {
  public:
+  class DriverHeld;
+
   // `layer` is the layer that claims: it is named in failures and reports
   // memory that the system refuses to take back. `below` is the budget below;
   // null: none. `limit_bytes` 0: no limit. `limit_flag` is the flag of the
@@ -165,6 +167,40 @@ class MemoryBudget {
   std::atomic<std::size_t> last_room_bytes_{SIZE_MAX};
   mutable std::mutex driver_mutex_;
   std::weak_ptr<DriverHeld> driver_held_;  // guarded by driver_mutex_
+};
+
+// Memory that the driver pools for the strategies of a place, as seen by the
+// ChunkPool of that place. It is reserved, but belongs to no chunk.
+//
+// Units: bytes, as the driver counts them.
+// Threads: any thread, with no lock held.
+// Cost: at least one driver call per function.
+class MemoryBudget::DriverHeld {
+ public:
+  DriverHeld() = default;
+  DriverHeld(const DriverHeld&) = delete;
+  DriverHeld& operator=(const DriverHeld&) = delete;
+  virtual ~DriverHeld() = default;
+
+  // Bytes held from the system now. PeakReservedBytes() is the maximum since
+  // the last ResetPeak(). If the driver call fails, returns the last known
+  // value.
+  virtual std::size_t ReservedBytes() noexcept = 0;
+  // True if the memory belongs to this place alone, so that the limit of the
+  // place bounds it. No driver call.
+  virtual bool is_own() const noexcept = 0;
+  virtual std::size_t PeakReservedBytes() noexcept = 0;
+  virtual void ResetPeak() noexcept = 0;
+  // Upper bound of the bytes that GiveBack() could release after all work
+  // completes.
+  virtual std::size_t IdleBytes() noexcept = 0;
+
+  // Makes memory that other streams freed available to `stream`, by a wait on
+  // the device. Returns the bytes made available.
+  virtual std::size_t MoveWithinReach(Stream stream) noexcept = 0;
+  // Releases idle memory to the system without a wait for any stream of a
+  // chain. Returns the bytes released.
+  virtual std::size_t GiveBack() noexcept = 0;
 };
 
 }  // namespace strata

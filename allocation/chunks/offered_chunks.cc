@@ -9,7 +9,7 @@
 
 namespace strata {
 
-bool OfferedChunk::OrderBefore(ChainStream& user) const {
+bool OfferedChunks::Entry::OrderBefore(ChainStream& user) const {
   if (timeline == nullptr) return AwaitLastUse();
   if (user.device() != nullptr && !user.retired() &&
       timeline->OrderBefore(tick, *user.device(), user.stream()) ==
@@ -19,14 +19,14 @@ bool OfferedChunk::OrderBefore(ChainStream& user) const {
   return AwaitLastUse();
 }
 
-bool OfferedChunk::AwaitLastUse() const {
+bool OfferedChunks::Entry::AwaitLastUse() const {
   Status status = Status::kSuccess;
   if (timeline != nullptr) status = timeline->Await(tick);
   if (stream != nullptr) status = stream->Synchronize();
   return status == Status::kSuccess;
 }
 
-bool OfferedChunk::IsLastUseOver() const {
+bool OfferedChunks::Entry::IsLastUseOver() const {
   if (stream != nullptr && !stream->IsDone()) return false;
   if (timeline == nullptr) return true;
   if (!timeline->IsDone(tick)) return timeline->Poll() >= tick;
@@ -34,7 +34,7 @@ bool OfferedChunk::IsLastUseOver() const {
   return true;
 }
 
-bool OfferedChunks::Add(const OfferedChunk& offered) noexcept {
+bool OfferedChunks::Add(const Entry& offered) noexcept {
   try {
     List one{offered};
     Append(one);
@@ -92,7 +92,7 @@ std::size_t OfferedChunks::GiveAll(bool all, Give give,
 std::size_t OfferedChunks::Bytes(std::size_t step) const noexcept {
   std::size_t bytes = 0;
   const std::lock_guard<SpinLock> guard(lock_);
-  for (const OfferedChunk& offered : chunks_) {
+  for (const Entry& offered : chunks_) {
     bytes += AlignUp(offered.chunk->size(), step);
   }
   return bytes;
@@ -104,7 +104,7 @@ void OfferedChunks::AppendBlocks(std::vector<BlockInfo>& blocks) const {
       lock_, [this] { return chunks_.size(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        for (const OfferedChunk& offered : chunks_) {
+        for (const Entry& offered : chunks_) {
           blocks.push_back({offered.chunk->data(), offered.chunk->size(),
                             offered.chunk->base(), BlockState::kFree});
         }

@@ -52,26 +52,27 @@ bool StreamSafeAllocator::HasMark(const Block& block, Stream stream) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(&block);
   if (entry == marks_.end()) return false;
-  const StreamMark* mark = entry->second->Find(stream);
+  const MarkedFrees::Mark* mark = entry->second->Find(stream);
   return mark != nullptr && mark->tick == 0;
 }
 
 void StreamSafeAllocator::Mark(Block& block, Stream stream,
                                const std::shared_ptr<StreamTimeline>& timeline,
                                StreamTimeline::Tick tick) {
-  auto mark = std::make_unique<StreamMark>();
+  auto mark = std::make_unique<MarkedFrees::Mark>();
   mark->stream = stream;
   mark->tick = tick;
   mark->queue = frees_->marked().QueueOf(timeline);
-  std::unique_ptr<StreamMark> replaced;  // destroyed after the lock is released
+  // Destroyed after the lock is released.
+  std::unique_ptr<MarkedFrees::Mark> replaced;
   const std::lock_guard<std::mutex> guard(mutex_);
   auto entry = marks_.find(&block);
   if (entry == marks_.end()) {
-    auto marked = std::make_unique<MarkedBlock>();
+    auto marked = std::make_unique<MarkedFrees::MarkedBlock>();
     marked->block = &block;
     entry = marks_.emplace(&block, std::move(marked)).first;
   }
-  MarkedBlock& marked = *entry->second;
+  MarkedFrees::MarkedBlock& marked = *entry->second;
   replaced = marked.Remove(stream);
   mark->next = std::move(marked.marks);
   marked.marks = std::move(mark);
@@ -122,8 +123,8 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
   underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
   // Destroyed after the lock is released, as is `unmarked`.
-  std::unique_ptr<StreamMark> removed;
-  std::unique_ptr<MarkedBlock> unmarked;
+  std::unique_ptr<MarkedFrees::Mark> removed;
+  std::unique_ptr<MarkedFrees::MarkedBlock> unmarked;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(block);
   if (entry == marks_.end()) return;
@@ -159,7 +160,7 @@ void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
     underlying()->DoFree(allocation);
     return;
   }
-  std::unique_ptr<MarkedBlock> marked = std::move(entry.mapped());
+  std::unique_ptr<MarkedFrees::MarkedBlock> marked = std::move(entry.mapped());
   marked->below = shared_underlying();
   frees_->marked().Free(std::move(marked));
   frees_->AfterFree();

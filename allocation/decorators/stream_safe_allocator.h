@@ -58,7 +58,8 @@ class StreamSafeAllocator final : public Decorator {
   const char* name() const override { return "stream_safe"; }
 
  private:
-  using Marks = std::unordered_map<const Block*, std::unique_ptr<MarkedBlock>>;
+  using Marks = std::unordered_map<const Block*,
+                                   std::unique_ptr<MarkedFrees::MarkedBlock>>;
 
   // True if a use in `stream` needs no mark.
   bool NeedsNone(const Block& block, Stream stream) const noexcept;

@@ -63,8 +63,8 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
       reporter_(context.Shared<GuardReporter>(ServiceScope::kPlace,
                                               settings.abort_on_error)) {
   if (context.reclaimer != nullptr) {
-    registration_ =
-        Reclaimer::Register(context.reclaimer, ReclaimStep::kDrainFrees, *this);
+    registration_ = Reclaimer::Register(context.reclaimer,
+                                        Reclaimer::Step::kDrainFrees, *this);
   }
 }
 

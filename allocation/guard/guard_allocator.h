@@ -35,7 +35,7 @@ namespace strata {
 //   first.
 // Source: tf_bfc.md §2 GPUDebugAllocator, GPUNanResetAllocator; paddle.md
 //   §6.10.
-class GuardAllocator final : public Decorator, private ReclaimSource {
+class GuardAllocator final : public Decorator, private Reclaimer::Source {
  public:
   // Uses the platform, stream, reporter and reclaimer of `context`.
   GuardAllocator(std::shared_ptr<Allocator> underlying,

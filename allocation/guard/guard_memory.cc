@@ -109,7 +109,7 @@ template <class Act>
 Status GuardMemory::InTurn(Act act) const noexcept {
   const auto run = [&](const Turn& turn) {
     // Before any work is submitted that would need a wait.
-    const DriverCallScope scope(
+    const CaptureGate::CallScope scope(
         timelines_ != nullptr ? &timelines_->gate() : nullptr, *device_);
     if (!scope) return Status::kNotReady;
     const Status status = NotCapturing(*device_, turn.stream);
@@ -245,7 +245,7 @@ Status GuardMemory::OrderAfter(Stream other) const noexcept {
     return Status::kInvalidDevice;
   }
   Device& from = platform_->device(other.device);
-  const DriverCallScope scope(
+  const CaptureGate::CallScope scope(
       timelines_ != nullptr ? &timelines_->gate() : nullptr, from);
   if (!scope) return Status::kNotReady;
   const Status status = NotCapturing(from, other);

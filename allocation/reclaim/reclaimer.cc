@@ -12,6 +12,8 @@
 namespace strata {
 namespace {
 
+using Step = Reclaimer::Step;
+
 // A call of this thread that concerns `of`, linked to the calls around it.
 template <class Object>
 class CallOn {
@@ -40,19 +42,17 @@ class CallOn {
 // The steps of our own layers. They run again after callbacks, because memory
 // that a callback freed may be idle in the chain of another stream.
 constexpr std::array kOwnSteps = {
-    ReclaimStep::kDrainFrees,     ReclaimStep::kFlushCaches,
-    ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks,
-    ReclaimStep::kAwaitFrees,
+    Step::kDrainFrees,        Step::kFlushCaches, Step::kTakeIdleChunks,
+    Step::kReleaseIdleChunks, Step::kAwaitFrees,
 };
 
 // Index of the first step that can move memory freed by kAwaitFrees:
 // kTakeIdleChunks.
 constexpr std::size_t kFirstAfterAwait = 2;
-static_assert(kOwnSteps[kFirstAfterAwait] == ReclaimStep::kTakeIdleChunks);
+static_assert(kOwnSteps[kFirstAfterAwait] == Step::kTakeIdleChunks);
 
-constexpr bool GivesToSystem(ReclaimStep step) {
-  return step == ReclaimStep::kTakeIdleChunks ||
-         step == ReclaimStep::kReleaseIdleChunks;
+constexpr bool GivesToSystem(Step step) {
+  return step == Step::kTakeIdleChunks || step == Step::kReleaseIdleChunks;
 }
 
 // True if `failure` contains the free bytes of the system. A device reports the
@@ -91,8 +91,8 @@ std::size_t RoomOf(const Failure& failure) {
 }  // namespace
 
 struct Reclaimer::Registration::Entry {
-  ReclaimSource* source;
-  ReclaimStep step;
+  Source* source;
+  Step step;
   Order order;    // in its step
   CallGate gate;  // closed after unregistration
 
@@ -137,8 +137,8 @@ void Reclaimer::Registration::Reset() noexcept {
 }
 
 Reclaimer::Registration Reclaimer::Register(
-    const std::shared_ptr<Reclaimer>& reclaimer, ReclaimStep step,
-    ReclaimSource& source, int priority) {
+    const std::shared_ptr<Reclaimer>& reclaimer, Step step, Source& source,
+    int priority) {
   auto entry = std::make_shared<Entry>();
   entry->source = &source;
   entry->step = step;
@@ -152,7 +152,7 @@ Reclaimer::Registration Reclaimer::Register(
 }
 
 std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
-    ReclaimStep step) const {
+    Step step) const {
   std::vector<std::shared_ptr<Entry>> sources;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto& entries = entries_[static_cast<std::size_t>(step)];
@@ -163,8 +163,7 @@ std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
 
 std::size_t Reclaimer::IdleBytes(bool of_limit) const {
   std::size_t bytes = 0;
-  for (const ReclaimStep step :
-       {ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks}) {
+  for (const Step step : {Step::kTakeIdleChunks, Step::kReleaseIdleChunks}) {
     for (const auto& entry : Sources(step)) {
       bytes = AddUpTo(bytes, entry->Available(of_limit));
     }
@@ -203,11 +202,9 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
              : idle != 0;
 }
 
-std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
-                               std::size_t bytes) {
+std::size_t Reclaimer::RunStep(Step step, Stream stream, std::size_t bytes) {
   const auto sources = Sources(step);
-  const bool is_release =
-      GivesToSystem(step) || step == ReclaimStep::kAskOthers;
+  const bool is_release = GivesToSystem(step) || step == Step::kAskOthers;
   if (is_release) BeginGiving();
   std::size_t given = 0;
   for (const auto& entry : sources) given += entry->Reclaim(stream, bytes);
@@ -224,9 +221,9 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
                          FunctionRef<bool()> search, std::uint64_t& seen) {
   bool awaited = false;
   for (std::size_t i = 0; i < kOwnSteps.size(); ++i) {
-    const ReclaimStep step = kOwnSteps[i];
+    const Step step = kOwnSteps[i];
     // Deferred frees do not count in the budget either.
-    if (step == ReclaimStep::kAwaitFrees &&
+    if (step == Step::kAwaitFrees &&
         (awaited || failure.reason == Failure::Reason::kBudget)) {
       break;
     }
@@ -235,7 +232,7 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
     seen = given_.load();
     if (search()) return true;
     if (!failure.MayReclaim()) return false;
-    if (step == ReclaimStep::kAwaitFrees) {
+    if (step == Step::kAwaitFrees) {
       awaited = true;
       i = kFirstAfterAwait - 1;
     }
@@ -245,7 +242,7 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
 
 bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
                              FunctionRef<bool()> search, std::uint64_t& seen) {
-  if (Sources(ReclaimStep::kCallbacks).empty()) return false;
+  if (Sources(Step::kCallbacks).empty()) return false;
   const bool is_counted = callback_rounds_ >= 0;
   Supply best = {};
   if (!is_counted) best = SupplyFor(failure);
@@ -266,7 +263,7 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
 bool Reclaimer::RunRound(Stream stream, Failure& failure,
                          FunctionRef<bool()> search, std::uint64_t& seen,
                          bool& gave) {
-  for (const auto& entry : Sources(ReclaimStep::kCallbacks)) {
+  for (const auto& entry : Sources(Step::kCallbacks)) {
     if (!failure.MayReclaim()) return false;
     if (entry->Reclaim(stream, failure.rounded_bytes) == 0) continue;
     gave = true;
@@ -308,11 +305,11 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
   // What the others release may suffice together with the idle memory here.
   std::size_t bytes =
       AddUpTo(failure.device_free_bytes, IdleBytes(/*of_limit=*/false));
-  for (const auto& entry : Sources(ReclaimStep::kAskOthers)) {
+  for (const auto& entry : Sources(Step::kAskOthers)) {
     bytes = AddUpTo(bytes, entry->Available(/*of_limit=*/false));
   }
   if (bytes < failure.rounded_bytes) return false;
-  if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
+  if (RunStep(Step::kAskOthers, stream, failure.rounded_bytes) == 0) {
     return false;
   }
   seen = given_.load();
@@ -355,7 +352,7 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
       return true;
     }
     if (!failure.MayReclaim()) return false;
-    RunStep(ReclaimStep::kReport, stream, failure.rounded_bytes);
+    RunStep(Step::kReport, stream, failure.rounded_bytes);
     return retry_.MayWait(stream, failure) &&
            Retry(stream, failure, search, seen);
   } catch (const std::bad_alloc&) {

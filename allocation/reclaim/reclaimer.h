@@ -19,52 +19,6 @@
 
 namespace strata {
 
-// The reactions to exhausted memory, the cheapest and least harmful first.
-enum class ReclaimStep : std::size_t {
-  kDrainFrees,         // complete deferred frees that need no more wait
-  kFlushCaches,        // return cached blocks to their strategies
-  kTakeIdleChunks,     // make idle chunks of other streams available
-  kReleaseIdleChunks,  // release idle chunks to the system
-  kAwaitFrees,         // wait on the host for deferred frees
-  kCallbacks,          // call the callbacks of users
-  kAskOthers,          // ask other facades of the device for idle memory
-  kReport,             // record the state when all steps have failed
-};
-inline constexpr std::size_t kReclaimStepCount = 8;
-
-// A part of a chain that can release memory.
-class ReclaimSource {
- public:
-  ReclaimSource() = default;
-  ReclaimSource(const ReclaimSource&) = delete;
-  ReclaimSource& operator=(const ReclaimSource&) = delete;
-  virtual ~ReclaimSource() = default;
-
-  // Upper bound in bytes of the memory that Reclaim() could release now: to the
-  // system or, if `of_limit`, to a limit on held memory. Default: 0.
-  virtual std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept {
-    return 0;
-  }
-  // Releases memory for a request of `bytes` on `stream`. Returns the bytes
-  // released. No lock is held.
-  virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;
-};
-
-// A source that calls a function, and reports no reclaimable bytes. `call` has
-// the parameter `bytes` and the result of ReclaimSource::Reclaim.
-class ReclaimCall final : public ReclaimSource {
- public:
-  using Call = std::function<std::size_t(std::size_t bytes)>;
-
-  explicit ReclaimCall(Call call) : call_(std::move(call)) {}
-  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
-    return call_(bytes);
-  }
-
- private:
-  const Call call_;
-};
-
 // Runs the reactions to exhausted memory at a place.
 //
 // Model: layers register sources under a step. Climb() runs the steps in order.
@@ -95,6 +49,22 @@ class ReclaimCall final : public ReclaimSource {
 // Cost: a copy of the list of sources per Climb().
 class Reclaimer {
  public:
+  // The reactions to exhausted memory, the cheapest and least harmful first.
+  enum class Step : std::size_t {
+    kDrainFrees,         // complete deferred frees that need no more wait
+    kFlushCaches,        // return cached blocks to their strategies
+    kTakeIdleChunks,     // make idle chunks of other streams available
+    kReleaseIdleChunks,  // release idle chunks to the system
+    kAwaitFrees,         // wait on the host for deferred frees
+    kCallbacks,          // call the callbacks of users
+    kAskOthers,          // ask other facades of the device for idle memory
+    kReport,             // record the state when all steps have failed
+  };
+  static constexpr std::size_t kStepCount = 8;
+
+  class Source;  // a part of a chain that can release memory
+  class Call;    // a source that calls a function
+
   // A registered source. The destructor unregisters it and waits for calls in
   // flight. Inside a call of its own source it does not wait; then the source
   // must outlive the calls.
@@ -128,8 +98,7 @@ class Reclaimer {
   // step, sources with a higher `priority` run first, then sources that
   // registered earlier.
   static Registration Register(const std::shared_ptr<Reclaimer>& reclaimer,
-                               ReclaimStep step, ReclaimSource& source,
-                               int priority = 0);
+                               Step step, Source& source, int priority = 0);
 
   // Queue in which requests of this place wait. Code that makes memory
   // available notifies it.
@@ -159,13 +128,13 @@ class Reclaimer {
   // Memory that a search might find, as far as it is known.
   struct Supply;
 
-  std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
+  std::vector<std::shared_ptr<Entry>> Sources(Step step) const;
   // Bytes that the steps which release memory to the system could release.
   std::size_t IdleBytes(bool of_limit) const;
   Supply SupplyFor(const Failure& failure) const;
   bool IsWorthReleasing(const Failure& failure) const;
   // Runs the sources of `step`. Returns the bytes released.
-  std::size_t RunStep(ReclaimStep step, Stream stream, std::size_t bytes);
+  std::size_t RunStep(Step step, Stream stream, std::size_t bytes);
   // Runs the own steps. `seen` is the value of given_ before the last search.
   bool RunSteps(Stream stream, Failure& failure, FunctionRef<bool()> search,
                 std::uint64_t& seen);
@@ -188,9 +157,41 @@ class Reclaimer {
   std::atomic<std::uint64_t> given_{0};  // steps that released memory
   mutable std::mutex mutex_;
   // Sources by step, in the order in which they run. Guarded by mutex_.
-  std::array<std::map<Order, std::shared_ptr<Entry>>, kReclaimStepCount>
-      entries_;
+  std::array<std::map<Order, std::shared_ptr<Entry>>, kStepCount> entries_;
   std::uint64_t registered_ = 0;  // sources so far; guarded by mutex_
+};
+
+// A part of a chain that can release memory.
+class Reclaimer::Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  // Upper bound in bytes of the memory that Reclaim() could release now: to the
+  // system or, if `of_limit`, to a limit on held memory. Default: 0.
+  virtual std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept {
+    return 0;
+  }
+  // Releases memory for a request of `bytes` on `stream`. Returns the bytes
+  // released. No lock is held.
+  virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;
+};
+
+// A source that calls a function, and reports no reclaimable bytes. `call` has
+// the parameter `bytes` and the result of Source::Reclaim.
+class Reclaimer::Call final : public Reclaimer::Source {
+ public:
+  using Function = std::function<std::size_t(std::size_t bytes)>;
+
+  explicit Call(Function call) : call_(std::move(call)) {}
+  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
+    return call_(bytes);
+  }
+
+ private:
+  const Function call_;
 };
 
 }  // namespace strata

@@ -89,7 +89,7 @@ void CaptureGate::EndPostponed() noexcept {
   }
 }
 
-void RelaxedCaptureScope::Enter(Device& device) noexcept {
+void CaptureGate::RelaxedScope::Enter(Device& device) noexcept {
   if (!device.caps().capture) return;
   CaptureMode mode = CaptureMode::kRelaxed;
   const Status status = device.ThreadExchangeCaptureMode(&mode);
@@ -105,7 +105,7 @@ void RelaxedCaptureScope::Enter(Device& device) noexcept {
   previous_ = mode;
 }
 
-void RelaxedCaptureScope::Leave() noexcept {
+void CaptureGate::RelaxedScope::Leave() noexcept {
   const Status status = device_->ThreadExchangeCaptureMode(&previous_);
   STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot restore the thread's capture mode: " << status;

@@ -11,26 +11,6 @@
 
 namespace strata {
 
-// An object that releases memory to the system at its end. The end can be
-// postponed: until captures are over, or while a device cannot confirm that its
-// work is complete.
-class Postponable {
- public:
-  Postponable() = default;
-  Postponable(const Postponable&) = delete;
-  Postponable& operator=(const Postponable&) = delete;
-
- protected:
-  ~Postponable() = default;
-
- private:
-  friend class CaptureGate;
-  // Ends the object, which may be destroyed on return.
-  virtual void End() noexcept = 0;
-
-  Postponable* next_ = nullptr;
-};
-
 // Counts the announced captures and says which operations they permit.
 //
 // Model: one count, shared by all chains of a facade. While it is 0, no device
@@ -41,6 +21,10 @@ class Postponable {
 // Source: cuda_semantics.md C16-C21, K4.
 class CaptureGate {
  public:
+  class Postponable;   // an object whose end can wait for captures
+  class RelaxedScope;  // permits calls of the thread during captures
+  class CallScope;     // surrounds a call that captures may forbid
+
   // Prevents the announcement of captures during its lifetime: Announce()
   // waits. False if a capture is announced already and the thread holds no
   // other Calm. Use it for internal work in streams that other threads may want
@@ -118,6 +102,26 @@ class CaptureGate {
   std::atomic<bool> is_closed_{false};
 };
 
+// An object that releases memory to the system at its end. The end can be
+// postponed: until captures are over, or while a device cannot confirm that its
+// work is complete.
+class CaptureGate::Postponable {
+ public:
+  Postponable() = default;
+  Postponable(const Postponable&) = delete;
+  Postponable& operator=(const Postponable&) = delete;
+
+ protected:
+  ~Postponable() = default;
+
+ private:
+  friend class CaptureGate;
+  // Ends the object, which may be destroyed on return.
+  virtual void End() noexcept = 0;
+
+  Postponable* next_ = nullptr;
+};
+
 // Permits the calling thread to allocate, free and query events during
 // captures. Otherwise CUDA refuses such calls and ends captures.
 //
@@ -126,17 +130,17 @@ class CaptureGate {
 // Errors: false if the device refused the mode; then do not make such calls. A
 //   device without captures needs no mode.
 // Source: cuda_semantics.md C17, C18.
-class RelaxedCaptureScope {
+class CaptureGate::RelaxedScope {
  public:
   // `device` null: does nothing.
-  RelaxedCaptureScope(const CaptureGate& gate, Device* device) noexcept {
+  RelaxedScope(const CaptureGate& gate, Device* device) noexcept {
     if (device != nullptr && gate.any()) Enter(*device);
   }
   // Sets the mode even if no capture is announced.
-  explicit RelaxedCaptureScope(Device& device) noexcept { Enter(device); }
-  RelaxedCaptureScope(const RelaxedCaptureScope&) = delete;
-  RelaxedCaptureScope& operator=(const RelaxedCaptureScope&) = delete;
-  ~RelaxedCaptureScope() {
+  explicit RelaxedScope(Device& device) noexcept { Enter(device); }
+  RelaxedScope(const RelaxedScope&) = delete;
+  RelaxedScope& operator=(const RelaxedScope&) = delete;
+  ~RelaxedScope() {
     if (device_ != nullptr) Leave();
   }
   explicit operator bool() const noexcept { return !is_refused_; }
@@ -155,10 +159,10 @@ class RelaxedCaptureScope {
 // both fail; then do not make the call.
 //
 // Cost: two atomic additions; two device calls while a capture is announced.
-class DriverCallScope {
+class CaptureGate::CallScope {
  public:
   // `gate` null: does nothing.
-  DriverCallScope(const CaptureGate* gate, Device& device) noexcept {
+  CallScope(const CaptureGate* gate, Device& device) noexcept {
     if (gate == nullptr) return;
     calm_.emplace(*gate);
     if (!*calm_) relaxed_.emplace(device);
@@ -166,8 +170,8 @@ class DriverCallScope {
   explicit operator bool() const noexcept { return !relaxed_ || *relaxed_; }
 
  private:
-  std::optional<CaptureGate::Calm> calm_;
-  std::optional<RelaxedCaptureScope> relaxed_;
+  std::optional<Calm> calm_;
+  std::optional<RelaxedScope> relaxed_;
 };
 
 }  // namespace strata

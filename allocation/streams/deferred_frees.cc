@@ -17,9 +17,10 @@ DeferredFrees::DeferredFrees(std::shared_ptr<TimelineTable> timelines,
       marked_(std::make_shared<MarkedFrees>(*this)) {
   AddSource(marked_);
   if (reclaimer_ == nullptr) return;
+  using Step = Reclaimer::Step;
   registrations_ = {
-      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, drain_step_),
-      Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees, await_step_)};
+      Reclaimer::Register(reclaimer_, Step::kDrainFrees, drain_step_),
+      Reclaimer::Register(reclaimer_, Step::kAwaitFrees, await_step_)};
 }
 
 DeferredFrees::~DeferredFrees() {
@@ -29,24 +30,24 @@ DeferredFrees::~DeferredFrees() {
   End();
 }
 
-void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
+void DeferredFrees::AddSource(std::shared_ptr<Source> source) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::erase_if(sources_, [](const auto& old) { return old->IsOver(); });
   sources_.push_back(std::move(source));
 }
 
 std::size_t DeferredFrees::Ask(
-    std::size_t (FreeSource::*what)() noexcept) noexcept {
+    std::size_t (Source::*what)() noexcept) noexcept {
   std::size_t bytes = 0;
   if (!any()) return 0;
   VisitEach(mutex_, sources_,
-            [&](FreeSource& source) { bytes += (source.*what)(); });
+            [&](Source& source) { bytes += (source.*what)(); });
   return bytes;
 }
 
 Deferral DeferredFrees::deferred() const noexcept {
   Deferral all;
-  VisitEach(mutex_, sources_, [&](const FreeSource& source) {
+  VisitEach(mutex_, sources_, [&](const Source& source) {
     const Deferral some = source.deferred();
     all.blocks += some.blocks;
     all.bytes += some.bytes;
@@ -54,16 +55,16 @@ Deferral DeferredFrees::deferred() const noexcept {
   return all;
 }
 
-std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
+std::size_t DeferredFrees::Drain() noexcept { return Ask(&Source::Drain); }
 
-std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
+std::size_t DeferredFrees::Await() noexcept { return Ask(&Source::Await); }
 
 void DeferredFrees::AfterFree() noexcept {
   if (is_closed() || marked_->IsDrainDue()) Drain();
 }
 
 std::size_t DeferredFrees::FreeOrdered() noexcept {
-  return Ask(&FreeSource::FreeOrdered);
+  return Ask(&Source::FreeOrdered);
 }
 
 void DeferredFrees::Close() noexcept {
@@ -74,7 +75,7 @@ void DeferredFrees::Close() noexcept {
 
 void DeferredFrees::End() noexcept {
   Close();
-  Ask(&FreeSource::FreeUnproven);
+  Ask(&Source::FreeUnproven);
 }
 
 DeferredFrees::Giving::Giving(const DeferredFrees& frees)

@@ -14,37 +14,11 @@
 
 namespace strata {
 
-class DeferredFrees;
 class MarkedFrees;
 
 struct Deferral {
   std::size_t blocks = 0;
   std::size_t bytes = 0;
-};
-
-// Deferred frees of one kind. They wait until the work of streams completes.
-//
-// Threads: any thread may call any function, with no lock held.
-class FreeSource {
- public:
-  FreeSource() = default;
-  FreeSource(const FreeSource&) = delete;
-  FreeSource& operator=(const FreeSource&) = delete;
-  virtual ~FreeSource() = default;
-
-  // Queries each stream (StreamTimeline::Refresh) and frees the blocks that
-  // need no more wait. Never waits. Returns the bytes freed.
-  virtual std::size_t Drain() noexcept = 0;
-  // Waits on the host for the blocks deferred before the call, then frees them.
-  virtual std::size_t Await() noexcept = 0;
-  // Frees the other blocks, though their work is not proven complete.
-  virtual std::size_t FreeUnproven() noexcept = 0;
-  // Frees the blocks that the device can wait for. The layer below makes their
-  // next user wait. Returns the bytes freed.
-  virtual std::size_t FreeOrdered() noexcept { return 0; }
-  virtual Deferral deferred() const noexcept = 0;
-  // True if no block is deferred, now or later.
-  virtual bool IsOver() const noexcept = 0;
 };
 
 // Blocks of one place that were freed while work in streams may still use them.
@@ -67,6 +41,8 @@ class FreeSource {
 //   drained, with a query per block).
 class DeferredFrees {
  public:
+  class Source;  // deferred frees of one kind
+
   // `reclaimer` belongs to the place; null: none. With `waits_on_device`, a
   // stream that would grow waits on the device instead, for the uses by other
   // streams of memory that it has freed.
@@ -82,7 +58,7 @@ class DeferredFrees {
   bool waits_on_device() const { return waits_on_device_; }
 
   // Errors: std::bad_alloc.
-  void AddSource(std::shared_ptr<FreeSource> source);
+  void AddSource(std::shared_ptr<Source> source);
 
   // True if blocks may be deferred.
   bool any() const noexcept { return holds_.load() != 0; }
@@ -133,7 +109,7 @@ class DeferredFrees {
   void PassOn(const Block& block) const noexcept;
 
  private:
-  std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
+  std::size_t Ask(std::size_t (Source::*what)() noexcept) noexcept;
 
   const std::shared_ptr<TimelineTable> timelines_;
   const std::shared_ptr<Reclaimer> reclaimer_;
@@ -141,11 +117,38 @@ class DeferredFrees {
   std::atomic<std::size_t> holds_{0};
   std::atomic<bool> closed_{false};
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<FreeSource>> sources_;  // guarded by mutex_
+  std::vector<std::shared_ptr<Source>> sources_;  // guarded by mutex_
   std::shared_ptr<MarkedFrees> marked_;
-  ReclaimCall drain_step_{[this](std::size_t /*bytes*/) { return Drain(); }};
-  ReclaimCall await_step_{[this](std::size_t /*bytes*/) { return Await(); }};
+  Reclaimer::Call drain_step_{
+      [this](std::size_t /*bytes*/) { return Drain(); }};
+  Reclaimer::Call await_step_{
+      [this](std::size_t /*bytes*/) { return Await(); }};
   std::array<Reclaimer::Registration, 2> registrations_;
+};
+
+// Deferred frees of one kind. They wait until the work of streams completes.
+//
+// Threads: any thread may call any function, with no lock held.
+class DeferredFrees::Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  // Queries each stream (StreamTimeline::Refresh) and frees the blocks that
+  // need no more wait. Never waits. Returns the bytes freed.
+  virtual std::size_t Drain() noexcept = 0;
+  // Waits on the host for the blocks deferred before the call, then frees them.
+  virtual std::size_t Await() noexcept = 0;
+  // Frees the other blocks, though their work is not proven complete.
+  virtual std::size_t FreeUnproven() noexcept = 0;
+  // Frees the blocks that the device can wait for. The layer below makes their
+  // next user wait. Returns the bytes freed.
+  virtual std::size_t FreeOrdered() noexcept { return 0; }
+  virtual Deferral deferred() const noexcept = 0;
+  // True if no block is deferred, now or later.
+  virtual bool IsOver() const noexcept = 0;
 };
 
 // Returns memory that `below` can allocate for `request` without growth; null

@@ -31,7 +31,7 @@ void FreeAtLast(Allocator& layer, Block& block) noexcept;
 // Threads: any thread.
 // Lifetime: shared; keeps itself and the layer alive while frees wait.
 class LaterFrees final : public std::enable_shared_from_this<LaterFrees>,
-                         private Postponable {
+                         private CaptureGate::Postponable {
  public:
   explicit LaterFrees(std::shared_ptr<Allocator> layer);
 

@@ -10,24 +10,26 @@
 
 namespace strata {
 
-void MarkedBlock::End() noexcept {
+void MarkedFrees::MarkedBlock::End() noexcept {
   FreeAtLast(*below, *block);
   delete this;
 }
 
-StreamMark* MarkedBlock::Find(const Stream& stream) const noexcept {
-  StreamMark* mark = marks.get();
+MarkedFrees::Mark* MarkedFrees::MarkedBlock::Find(
+    const Stream& stream) const noexcept {
+  Mark* mark = marks.get();
   while (mark != nullptr && !(mark->stream == stream)) mark = mark->next.get();
   return mark;
 }
 
-std::unique_ptr<StreamMark> MarkedBlock::Remove(const Stream& stream) noexcept {
-  std::unique_ptr<StreamMark>* link = &marks;
+std::unique_ptr<MarkedFrees::Mark> MarkedFrees::MarkedBlock::Remove(
+    const Stream& stream) noexcept {
+  std::unique_ptr<Mark>* link = &marks;
   while (*link != nullptr && !((*link)->stream == stream)) {
     link = &(*link)->next;
   }
   if (*link == nullptr) return nullptr;
-  std::unique_ptr<StreamMark> removed = std::move(*link);
+  std::unique_ptr<Mark> removed = std::move(*link);
   *link = std::move(removed->next);
   return removed;
 }
@@ -50,11 +52,11 @@ std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
   return queues_.back();
 }
 
-void MarkedFrees::Link(StreamMark& mark) noexcept {
+void MarkedFrees::Link(Mark& mark) noexcept {
   Queue& queue = *mark.queue;
   // Usually the last position. Threads that free concurrently may link in
   // another order.
-  StreamMark* before = queue.last;
+  Mark* before = queue.last;
   while (before != nullptr && before->tick > mark.tick) {
     before = before->previous;
   }
@@ -64,7 +66,7 @@ void MarkedFrees::Link(StreamMark& mark) noexcept {
   (mark.following != nullptr ? mark.following->previous : queue.last) = &mark;
 }
 
-void MarkedFrees::Unlink(StreamMark& mark) noexcept {
+void MarkedFrees::Unlink(Mark& mark) noexcept {
   Queue& queue = *mark.queue;
   (mark.previous != nullptr ? mark.previous->following : queue.first) =
       mark.following;
@@ -77,7 +79,7 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
   frees_.Hold();
   ++blocks_;
   bytes_ += marked->block->size;
-  for (StreamMark* mark = marked->marks.get(); mark != nullptr;
+  for (Mark* mark = marked->marks.get(); mark != nullptr;
        mark = mark->next.get()) {
     mark->marked = marked.get();
     StreamTimeline& timeline = *mark->queue->timeline;
@@ -91,7 +93,7 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
   // The queues own the block; the thread that removes the last mark deletes it.
   const MarkedBlock* deferred = marked.release();
   const std::lock_guard<SpinLock> guard(lock_);
-  for (StreamMark* mark = deferred->marks.get(); mark != nullptr;
+  for (Mark* mark = deferred->marks.get(); mark != nullptr;
        mark = mark->next.get()) {
     Link(*mark);
   }
@@ -100,7 +102,7 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
 MarkedFrees::Tick MarkedFrees::LastTick(const Queue& queue,
                                         const Allocator* below) const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  const StreamMark* mark = queue.last;
+  const Mark* mark = queue.last;
   while (below != nullptr && mark != nullptr &&
          mark->marked->below.get() != below) {
     mark = mark->previous;
@@ -114,9 +116,9 @@ std::size_t MarkedFrees::Pass(Queue& queue, Tick tick,
   MarkedBlock* ready = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    StreamMark* mark = queue.first;
+    Mark* mark = queue.first;
     while (mark != nullptr && mark->tick <= tick) {
-      StreamMark* const following = mark->following;
+      Mark* const following = mark->following;
       MarkedBlock* const marked = mark->marked;
       if (below == nullptr || marked->below.get() == below) {
         Unlink(*mark);

@@ -16,51 +16,6 @@
 
 namespace strata {
 
-struct MarkedBlock;
-
-// The deferred blocks that wait for one stream, in the order of their ticks.
-struct StreamMarkQueue {
-  explicit StreamMarkQueue(std::shared_ptr<StreamTimeline> of)
-      : timeline(std::move(of)) {}
-
-  const std::shared_ptr<StreamTimeline> timeline;
-  struct StreamMark* first = nullptr;  // guarded by the lock of MarkedFrees
-  struct StreamMark* last = nullptr;   // guarded by the lock of MarkedFrees
-};
-
-// The use of a marked block by one stream. While the block is deferred, it is a
-// link of the stream's queue.
-struct StreamMark {
-  Stream stream;  // uses the block
-  std::shared_ptr<StreamMarkQueue> queue;
-  // Tick of `stream` after which the stream no longer uses the block; 0: the
-  // tick of the free, which is not yet noted.
-  StreamTimeline::Tick tick = 0;
-  std::unique_ptr<StreamMark> next;  // next mark of the same block
-
-  // Valid while the block is deferred, as are `previous` and `following`.
-  MarkedBlock* marked = nullptr;
-  StreamMark* previous = nullptr;  // in the queue
-  StreamMark* following = nullptr;
-};
-
-// An allocation with the marks of other streams. When no mark is in a queue,
-// the block is freed to `below`; a capture may postpone the free.
-struct MarkedBlock final : Postponable {
-  Block* block = nullptr;
-  std::unique_ptr<StreamMark> marks;
-  std::shared_ptr<Allocator> below;  // receives the block; set when deferred
-  std::size_t waits = 0;             // marks still in a queue
-  MarkedBlock* next = nullptr;       // in the list of blocks ready to free
-
-  // Returns the mark of `stream`; null if there is none.
-  StreamMark* Find(const Stream& stream) const noexcept;
-  std::unique_ptr<StreamMark> Remove(const Stream& stream) noexcept;
-
- private:
-  void End() noexcept override;
-};
-
 // The marked blocks of a place that were freed.
 //
 // Model: the free notes a tick on the timeline of every stream that marked the
@@ -77,9 +32,11 @@ struct MarkedBlock final : Postponable {
 //   oldest event. Each event that has completed adds one query. O(1) per block
 //   that is ready.
 // Source: cuda_semantics.md §5.2 M4; paddle.md §5 A2, A3, B3.
-class MarkedFrees final : public FreeSource {
+class MarkedFrees final : public DeferredFrees::Source {
  public:
-  using Queue = StreamMarkQueue;
+  struct MarkedBlock;  // an allocation with the marks of other streams
+  struct Mark;         // the use of a marked block by one stream
+  struct Queue;        // the deferred blocks that wait for one stream
 
   // `frees` holds this object as a source, and must outlive it.
   explicit MarkedFrees(DeferredFrees& frees);
@@ -124,8 +81,8 @@ class MarkedFrees final : public FreeSource {
   // its blocks. Frees the blocks without another mark; returns their bytes.
   std::size_t Pass(Queue& queue, Tick tick, const Allocator* below) noexcept;
   std::size_t FreeAll(MarkedBlock* ready) noexcept;
-  static void Link(StreamMark& mark) noexcept;
-  static void Unlink(StreamMark& mark) noexcept;
+  static void Link(Mark& mark) noexcept;
+  static void Unlink(Mark& mark) noexcept;
 
   DeferredFrees& frees_;
   std::atomic<std::size_t> blocks_{0};
@@ -136,6 +93,49 @@ class MarkedFrees final : public FreeSource {
   // queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;
   mutable SpinLock lock_;  // guards the contents of the queues
+};
+
+// The deferred blocks that wait for one stream, in the order of their ticks.
+struct MarkedFrees::Queue {
+  explicit Queue(std::shared_ptr<StreamTimeline> of)
+      : timeline(std::move(of)) {}
+
+  const std::shared_ptr<StreamTimeline> timeline;
+  Mark* first = nullptr;  // guarded by the lock of MarkedFrees
+  Mark* last = nullptr;   // guarded by the lock of MarkedFrees
+};
+
+// The use of a marked block by one stream. While the block is deferred, it is a
+// link of the stream's queue.
+struct MarkedFrees::Mark {
+  Stream stream;  // uses the block
+  std::shared_ptr<Queue> queue;
+  // Tick of `stream` after which the stream no longer uses the block; 0: the
+  // tick of the free, which is not yet noted.
+  StreamTimeline::Tick tick = 0;
+  std::unique_ptr<Mark> next;  // next mark of the same block
+
+  // Valid while the block is deferred, as are `previous` and `following`.
+  MarkedBlock* marked = nullptr;
+  Mark* previous = nullptr;  // in the queue
+  Mark* following = nullptr;
+};
+
+// An allocation with the marks of other streams. When no mark is in a queue,
+// the block is freed to `below`; a capture may postpone the free.
+struct MarkedFrees::MarkedBlock final : CaptureGate::Postponable {
+  Block* block = nullptr;
+  std::unique_ptr<Mark> marks;
+  std::shared_ptr<Allocator> below;  // receives the block; set when deferred
+  std::size_t waits = 0;             // marks still in a queue
+  MarkedBlock* next = nullptr;       // in the list of blocks ready to free
+
+  // Returns the mark of `stream`; null if there is none.
+  Mark* Find(const Stream& stream) const noexcept;
+  std::unique_ptr<Mark> Remove(const Stream& stream) noexcept;
+
+ private:
+  void End() noexcept override;
 };
 
 }  // namespace strata

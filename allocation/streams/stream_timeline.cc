@@ -175,7 +175,7 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
 }
 
 Status StreamTimeline::Record() noexcept {
-  const RelaxedCaptureScope relaxed(gate_, &device_);
+  const CaptureGate::RelaxedScope relaxed(gate_, &device_);
   if (!relaxed) return Status::kNotReady;
   open_bytes_ = 0;
   // The event covers the ticks noted before it is recorded.
@@ -279,7 +279,7 @@ Tick StreamTimeline::Poll() noexcept {
     if (oldest == nullptr) break;
     bool passed = false;
     {
-      const DriverCallScope scope(&gate_, device_);
+      const CaptureGate::CallScope scope(&gate_, device_);
       passed = scope && device_.EventQuery(oldest->event) == Status::kSuccess;
     }
     Drop(oldest, passed);
@@ -327,7 +327,7 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
   {
     const CallGate::Pass pass(uses_);
     // A call by End() needs no pass, because the gate is closed.
-    const DriverCallScope scope(&gate_, device_);
+    const CaptureGate::CallScope scope(&gate_, device_);
     const bool is_there = (pass || is_ending) && scope;
     if (is_there) status = device_.StreamSynchronize(stream_);
     NoteAnswer(status);
@@ -375,7 +375,7 @@ Status StreamTimeline::Await(Tick tick) noexcept {
   if (recorded != nullptr) {
     {
       // A capture that begins meanwhile need not wait for this call.
-      const RelaxedCaptureScope relaxed(device_);
+      const CaptureGate::RelaxedScope relaxed(device_);
       status = relaxed ? device_.EventSynchronize(recorded->event)
                        : Status::kNotReady;
     }

@@ -102,7 +102,7 @@ TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
   Device& device = platform_->device(stream.device);
   const CaptureGate::Touch touch(*gate_, device, stream);
   if (!touch) return {};
-  const RelaxedCaptureScope relaxed(*gate_, &device);
+  const CaptureGate::RelaxedScope relaxed(*gate_, &device);
   if (!relaxed) return {};
   Moment moment;
   moment.timeline = WaitingFor(device, stream);

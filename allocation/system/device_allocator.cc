@@ -37,7 +37,7 @@ DeviceAllocator::DeviceAllocator(Place place,
 void* DeviceAllocator::Obtain(const Request& request,
                               Failure& failure) noexcept {
   void* data = nullptr;
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   const Status status = scope ? Call(request.bytes, &data) : Status::kNotReady;
   if (status == Status::kSuccess) return data;
   Explain(status, failure);
@@ -45,7 +45,7 @@ void* DeviceAllocator::Obtain(const Request& request,
 }
 
 Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   return scope ? CallFree(data) : Status::kNotReady;

@@ -77,7 +77,7 @@ void SystemAllocator::DoFree(Allocation* allocation) noexcept {
 
 std::size_t SystemAllocator::Release() noexcept {
   if (unreturned_bytes_ == 0) return 0;
-  RecordList refused;
+  RecordSlab::List refused;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     std::swap(refused, unreturned_);

@@ -80,7 +80,7 @@ class SystemAllocator : public Allocator {
   std::atomic<std::size_t> unreturned_bytes_{0};
 
   mutable SpinLock lock_;
-  RecordList unreturned_;  // guarded by lock_
+  RecordSlab::List unreturned_;  // guarded by lock_
 };
 
 }  // namespace strata

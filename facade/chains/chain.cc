@@ -9,7 +9,7 @@
 
 namespace strata {
 
-Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+Chain::Chain(const Services& services, std::shared_ptr<ChainStream> stream,
              std::shared_ptr<Allocator> layers, Role role)
     : Decorator(std::move(layers)),
       gate_(services.gate),
@@ -28,7 +28,7 @@ Chain::Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
 
 Allocation* Chain::WalkGated(const Request& request,
                              Failure& failure) noexcept {
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   if (!scope) {
     failure = Refusal(Failure::Reason::kDevice, request,
                       "cannot relax the thread's capture mode");
@@ -108,8 +108,8 @@ void Chain::EndFree(std::size_t bytes) noexcept {
 void Chain::WalkFree(Allocation* allocation) noexcept {
   // If a capture is announced, the scope below ends after this chain.
   const bool is_gated = gate_.any();
-  const std::shared_ptr<ChainHome> held = is_gated ? home_ : nullptr;
-  const RelaxedCaptureScope scope(gate_, is_gated ? device_ : nullptr);
+  const std::shared_ptr<Home> held = is_gated ? home_ : nullptr;
+  const CaptureGate::RelaxedScope scope(gate_, is_gated ? device_ : nullptr);
   {
     // Pin the chain until the layers have completed the free; the Stat layer
     // uncounts it earlier.
@@ -144,7 +144,7 @@ Stats Chain::stats() const {
     live_.FillIn(stats);
     return stats;
   }
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   return Decorator::stats();
 }
 
@@ -157,7 +157,7 @@ void Chain::ResetPeak() {
 }
 
 void Chain::Accept(AllocatorVisitor& visitor) const {
-  const RelaxedCaptureScope scope(gate_, device_);
+  const CaptureGate::RelaxedScope scope(gate_, device_);
   Decorator::Accept(visitor);
 }
 
@@ -190,7 +190,7 @@ void Chain::UnlockOrEnd() noexcept {
 
 void Chain::Destroy() noexcept {
   // The gate must outlive the call, which may destroy this chain.
-  const std::shared_ptr<ChainHome> held = home_;
+  const std::shared_ptr<Home> held = home_;
   // Add the totals now, even if End has to wait: no later call counts them.
   held->Finish(*this, stats());
   gate_.EndLater(*this);
@@ -198,7 +198,7 @@ void Chain::Destroy() noexcept {
 
 void Chain::End() noexcept {
   // The home must outlive this chain, which refers to it.
-  const std::shared_ptr<ChainHome> home = home_;
+  const std::shared_ptr<Home> home = home_;
   delete this;
   home->ReleaseIfClosed();
 }

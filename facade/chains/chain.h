@@ -13,29 +13,9 @@
 #include "strata/allocation/reclaim/retry_queue.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/chain_stream.h"
-#include "strata/facade/chains/chain_home.h"
+#include "strata/platform/stream.h"
 
 namespace strata {
-
-// The place's services that a chain refers to. They live as long as `home`.
-struct ChainServices {
-  std::shared_ptr<ChainHome> home;
-  Device* device;     // null for host memory
-  CaptureGate& gate;  // of the facade
-  RetryQueue& retry;  // of the place, notified of frees
-  const DebugFill* debug_fill;
-  AllocationLog* allocation_log;
-};
-
-// The positions of a chain in the lists of its place, which guards them.
-struct ChainListing {
-  std::size_t position = 0;
-  std::uint64_t number = 0;  // larger than the number of any earlier chain
-  // Uids of streams; the chain is notified of their end.
-  std::unordered_set<std::uint64_t> heeds;
-  // One of `heeds`, or 0. Readable without the place's lock.
-  std::atomic<std::uint64_t> heeded{0};
-};
 
 // The layers of one stream at one place, and their life.
 //
@@ -47,17 +27,38 @@ struct ChainListing {
 //   served by the pool of the capture.
 // Threads: any thread.
 // Cost: a walk makes the calls of the layers; it locks once more per free.
-class Chain : public Decorator, private Postponable {
+class Chain : public Decorator, private CaptureGate::Postponable {
  public:
   enum class Role : std::uint8_t {
     kEager,  // of a stream; requests of captures use their pools
     kGraph,  // of a graph pool
   };
+  class Home;  // the place of a chain
+
+  // The place's services that a chain refers to. They live as long as `home`.
+  struct Services {
+    std::shared_ptr<Home> home;
+    Device* device;     // null for host memory
+    CaptureGate& gate;  // of the facade
+    RetryQueue& retry;  // of the place, notified of frees
+    const DebugFill* debug_fill;
+    AllocationLog* allocation_log;
+  };
+
+  // The positions of a chain in the lists of its place, which guards them.
+  struct Listing {
+    std::size_t position = 0;
+    std::uint64_t number = 0;  // larger than the number of any earlier chain
+    // Uids of streams; the chain is notified of their end.
+    std::unordered_set<std::uint64_t> heeds;
+    // One of `heeds`, or 0. Readable without the place's lock.
+    std::atomic<std::uint64_t> heeded{0};
+  };
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
   ChainState& state() const { return hit_; }
-  const ChainHome& home() const { return *home_; }
-  ChainListing& listing() { return listing_; }
+  const Home& home() const { return *home_; }
+  Listing& listing() { return listing_; }
 
   // Makes the chain an orphan; it may be destroyed on return.
   void Drop() noexcept;
@@ -84,7 +85,7 @@ class Chain : public Decorator, private Postponable {
   void Accept(AllocatorVisitor& visitor) const override;
 
  protected:
-  Chain(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+  Chain(const Services& services, std::shared_ptr<ChainStream> stream,
         std::shared_ptr<Allocator> layers, Role role);
   ~Chain() override = default;
 
@@ -120,11 +121,11 @@ class Chain : public Decorator, private Postponable {
   void Destroy() noexcept;
   void End() noexcept override;
 
-  const std::shared_ptr<ChainHome> home_;
+  const std::shared_ptr<Home> home_;
   const std::shared_ptr<ChainStream> stream_;
   Device* const device_;
   const Role role_;
-  ChainListing listing_;
+  Listing listing_;
   std::atomic<bool> was_used_{false};
 
  protected:
@@ -139,6 +140,34 @@ class Chain : public Decorator, private Postponable {
   // Guarded by the lock.
   std::uint64_t pins_ = 0;
   bool orphan_ = false;
+};
+
+// The place of a chain, as the chain sees it.
+//
+// Threads: any thread.
+// Lifetime: outlives its chains, which share it.
+class Chain::Home {
+ public:
+  Home() = default;
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+  virtual ~Home() = default;
+
+  // Serves the request from the pool of the capture that `stream` takes part
+  // in, if `is_captured`.
+  virtual Allocation* TryAllocateCaptured(const Stream& stream,
+                                          const Request& request,
+                                          Failure& failure,
+                                          bool* is_captured) noexcept = 0;
+  // Sets the bytes in use and cached at this place, unless host memory is
+  // exhausted.
+  virtual void Explain(Failure& failure) const noexcept = 0;
+  // From here on `chain` is notified of the end of `stream`.
+  virtual void HeedEnd(Chain& chain, Stream stream) noexcept = 0;
+  // `chain` and its last allocation are gone; its totals remain.
+  virtual void Finish(Chain& chain, const Stats& totals) = 0;
+  // A chain has ended.
+  virtual void ReleaseIfClosed() noexcept = 0;
 };
 
 }  // namespace strata

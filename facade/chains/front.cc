@@ -6,7 +6,7 @@
 
 namespace strata {
 
-Front::Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+Front::Front(const Services& services, std::shared_ptr<ChainStream> stream,
              std::shared_ptr<Allocator> layers, Role role)
     : Chain(services, std::move(stream), std::move(layers), role),
       hit_alignment_(underlying()->natural_alignment()),

@@ -35,7 +35,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     : public Chain,
       private RemoteFrees {
  public:
-  Front(const ChainServices& services, std::shared_ptr<ChainStream> stream,
+  Front(const Services& services, std::shared_ptr<ChainStream> stream,
         std::shared_ptr<Allocator> layers, Role role = Role::kEager);
 
   // Drains the remote frees, and closes them until the next contended free. To

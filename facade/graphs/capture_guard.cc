@@ -77,7 +77,7 @@ Graph CaptureGuard::End() {
 
 void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   // This thread may capture another stream.
-  const RelaxedCaptureScope relaxed(device_);
+  const CaptureGate::RelaxedScope relaxed(device_);
   const Status status = device_.GraphDestroy(graph);
   STRATA_LOG_IF(Error, status != Status::kSuccess)
       << "cannot destroy a graph: " << status;

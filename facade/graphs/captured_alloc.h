@@ -31,8 +31,8 @@ class CapturedAlloc {
                                   bool* is_captured) noexcept = 0;
   // The steps at exhaustion that end unused pools: at once, and after a wait
   // for the devices.
-  virtual ReclaimSource& ask_step() = 0;
-  virtual ReclaimSource& await_step() = 0;
+  virtual Reclaimer::Source& ask_step() = 0;
+  virtual Reclaimer::Source& await_step() = 0;
 
  protected:
   ~CapturedAlloc() = default;

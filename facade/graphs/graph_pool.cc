@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorators/registry.h"
+#include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/later_free.h"
 #include "strata/base/log.h"
 #include "strata/platform/platform.h"
@@ -29,7 +31,28 @@ DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
 
 }  // namespace
 
-Status GraphPoolStream::Synchronize() noexcept {
+// The stream of a graph pool's chain. Memory returns to the system only after a
+// wait for the device, because launches may have used it on any stream. While
+// captures are under way the stream is not used.
+class GraphPool::PoolStream final : public ChainStream {
+ public:
+  PoolStream(Device& device, const Stream& stream,
+             std::shared_ptr<TimelineTable> timelines, std::uint64_t own_hold,
+             bool may_bias)
+      : ChainStream(device, stream, nullptr, may_bias),
+        timelines_(std::move(timelines)),
+        own_hold_(own_hold) {}
+
+  Status Synchronize() noexcept override;
+  bool IsDone() noexcept override { return false; }
+  std::uint64_t own_hold() const override { return own_hold_; }
+
+ private:
+  const std::shared_ptr<TimelineTable> timelines_;
+  const std::uint64_t own_hold_;
+};
+
+Status GraphPool::PoolStream::Synchronize() noexcept {
   const CaptureGate::Calm calm(timelines_->gate());
   return calm ? device()->Synchronize() : Status::kNotReady;
 }
@@ -121,7 +144,7 @@ Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
   AtPlace& at = PlaceOf(state);
   Front*& front = at.fronts[stream.uid];
   if (front != nullptr) return *front;
-  auto own = std::make_shared<GraphPoolStream>(
+  auto own = std::make_shared<PoolStream>(
       *state->device(), stream, timelines_, order(),
       state->decorator_options().biased_lock());
   auto order =

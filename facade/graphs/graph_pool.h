@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "strata/allocation/chunks/chunk_pool.h"
@@ -15,7 +14,6 @@
 #include "strata/allocation/reclaim/reclaimer.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
-#include "strata/allocation/streams/chain_stream.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/chains/front.h"
 #include "strata/facade/graphs/graph_pool_id.h"
@@ -25,27 +23,6 @@
 #include "strata/strategy/registry.h"
 
 namespace strata {
-
-// The stream of a graph pool's chain. Memory returns to the system only after a
-// wait for the device, because launches may have used it on any stream. While
-// captures are under way the stream is not used.
-class GraphPoolStream final : public ChainStream {
- public:
-  GraphPoolStream(Device& device, const Stream& stream,
-                  std::shared_ptr<TimelineTable> timelines,
-                  std::uint64_t own_hold, bool may_bias)
-      : ChainStream(device, stream, nullptr, may_bias),
-        timelines_(std::move(timelines)),
-        own_hold_(own_hold) {}
-
-  Status Synchronize() noexcept override;
-  bool IsDone() noexcept override { return false; }
-  std::uint64_t own_hold() const override { return own_hold_; }
-
- private:
-  const std::shared_ptr<TimelineTable> timelines_;
-  const std::uint64_t own_hold_;
-};
 
 // Memory for the graphs of one or more captures: memory allocated inside them,
 // and outside memory that they may refer to.
@@ -66,7 +43,7 @@ class GraphPoolStream final : public ChainStream {
 //   allocations last until those are freed.
 // Source: DESIGN §5; cuda_semantics.md C25-C33, K1-K9; pytorch.md §2.8;
 //   paddle.md §3.8.
-class GraphPool final : public CaptureHold, private Postponable {
+class GraphPool final : public CaptureHold, private CaptureGate::Postponable {
  public:
   // The pool ends with its last owner. If captures are under way then, it ends
   // after them.
@@ -96,6 +73,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   std::size_t reserved_bytes() const;
 
  private:
+  class PoolStream;  // the stream of a chain of the pool
   struct AtPlace {
     std::shared_ptr<PlaceState> state;
     std::shared_ptr<Reclaimer> reclaimer;

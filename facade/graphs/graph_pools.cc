@@ -192,7 +192,7 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   auto ticket = std::make_unique<Ticket>();
   ticket->pool = Get(id);
   // The undo of this call ends captures of a thread that is not relaxed.
-  const RelaxedCaptureScope relaxed(gate(), &device);
+  const CaptureGate::RelaxedScope relaxed(gate(), &device);
   if (!relaxed) return Status::kNotReady;
   UserObject object;
   Status status =

@@ -100,8 +100,8 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   // report the end of a graph only then. Sweeps. Returns whether such pools are
   // left.
   bool AskAndSweep() noexcept;
-  ReclaimSource& ask_step() override { return ask_step_; }
-  ReclaimSource& await_step() override { return await_step_; }
+  Reclaimer::Source& ask_step() override { return ask_step_; }
+  Reclaimer::Source& await_step() override { return await_step_; }
   // Withdraws all announcements and removes all pools: the facade is being
   // destroyed.
   void Close() noexcept;
@@ -144,10 +144,10 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
       std::make_shared<std::atomic<std::size_t>>(0);
   // Per device ordinal: whether graphs of these pools were made on the device.
   std::unique_ptr<std::atomic<bool>[]> has_graphs_;
-  ReclaimCall ask_step_{[this](std::size_t bytes) {
+  Reclaimer::Call ask_step_{[this](std::size_t bytes) {
     return EndUnused(/*waits=*/false) ? bytes : 0;
   }};
-  ReclaimCall await_step_{[this](std::size_t bytes) {
+  Reclaimer::Call await_step_{[this](std::size_t bytes) {
     return EndUnused(/*waits=*/true) ? bytes : 0;
   }};
 };

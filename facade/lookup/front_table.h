@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
+#include "strata/base/this_thread.h"
 #include "strata/platform/place.h"
 
 namespace strata {
 
 class Front;
+struct ChainState;
 
 // Finds a front by a 64-bit key without a lock: KeyOf, or the handle of a
 // stream.
@@ -28,6 +31,8 @@ class Front;
 //   are buckets, 2048 of 8 bytes. Programs may have thousands of streams.
 class FrontTable {
  public:
+  struct Route;  // the front that a thread found last
+
   FrontTable() = default;
   FrontTable(const FrontTable&) = delete;
   FrontTable& operator=(const FrontTable&) = delete;
@@ -55,7 +60,7 @@ class FrontTable {
 
   // A version that is unique in the process. It changes whenever a front is
   // removed or replaced. Read it before a lookup: the result is valid as long
-  // as the version is unchanged (front_route.h).
+  // as the version is unchanged (Route).
   std::uint64_t version() const {
     return version_.load(std::memory_order_acquire);
   }
@@ -114,6 +119,48 @@ class FrontTable {
   std::vector<Node*> spare_;                  // in no chain; guarded by mutex_
   std::atomic<std::uint64_t> version_{NewVersion()};
 };
+
+// The front that a thread found last, for its next request of the same kind.
+//
+// Model: valid as long as the table of fronts has the version that it had at
+//   the lookup. Versions are unique in a process, and every removal from a
+//   table changes its version. The key and place decide whether the front is
+//   used, but are not needed to find it: one load reads the front's address. A
+//   table needs four dependent loads.
+// Threads: thread-local.
+// Cost: 40 bytes of thread-local memory.
+// Source: hotpath.md §7 ("Route").
+struct FrontTable::Route {
+  // The kinds of requests; a thread has a route for each. Its key is the uid of
+  // a stream, the handle of a stream, or 0 for requests that name no stream.
+  enum class Kind : std::uint8_t { kByStream, kByHandle, kByDefault };
+
+  Front* front = nullptr;
+  ChainState* hit = nullptr;  // state of the front's chain
+  std::uint64_t version = 0;  // of the table; 0: no front was found
+  std::uint64_t key = 0;      // a stream's uid or handle
+  Place place;
+
+  Route() = default;
+  Route(Front& to, ChainState& state, std::uint64_t version_now,
+        std::uint64_t by, Place at)
+      : front(&to), hit(&state), version(version_now), key(by), place(at) {}
+
+  // The route of `thread`. Zero bytes are a route that leads nowhere.
+  static Route& Of(ThreadState& thread, Kind kind) noexcept {
+    return reinterpret_cast<Route*>(
+        thread.routes)[static_cast<std::size_t>(kind)];
+  }
+
+  // Whether the route leads to the requested front.
+  bool LeadsTo(Place to, std::uint64_t by, std::uint64_t version_now) const {
+    return key == by && place == to && version == version_now;
+  }
+};
+
+static_assert(3 * sizeof(FrontTable::Route) == sizeof(ThreadState::routes) &&
+              std::is_trivially_copyable_v<FrontTable::Route> &&
+              std::is_trivially_destructible_v<FrontTable::Route>);
 
 }  // namespace strata
 

@@ -94,7 +94,8 @@ class AutoGrowthAllocator : public PoolingStrategy,
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void StreamEnds(Stream stream) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;

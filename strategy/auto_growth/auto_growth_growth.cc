@@ -74,7 +74,7 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
       policy_.replaces_idle()) {
     // The smallest idle chunk that covers the request makes room. Pages may be
     // fewer bytes; then `failure` must say how much is left to release.
-    const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
+    const std::size_t given = GiveBackBestFit(size);
     if (given != 0) memory = TakeChunk(sizes, std::max(given, size), failure);
   }
   if (memory == nullptr && is_first) {

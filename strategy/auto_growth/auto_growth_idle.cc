@@ -46,7 +46,8 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
   return bytes;
 }
 
-IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo AutoGrowthAllocator::Idle(
+    std::size_t fit_bytes) const noexcept {
   const auto joined = LockJoined();
   IdleInfo idle;
   idle.bytes = idle_.bytes();
@@ -66,12 +67,12 @@ std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t AutoGrowthAllocator::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+    std::size_t bytes, std::size_t least_bytes) noexcept {
   if (!IdleIsDone()) return 0;
   Chunk* chunks = nullptr;
   {
     const auto joined = LockJoined();
-    chunks = DetachLargest(request.bytes, request.least_bytes);
+    chunks = DetachLargest(bytes, least_bytes);
   }
   // The stream may have reused and freed one of them before it was detached.
   return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;

@@ -10,7 +10,7 @@
 
 namespace strata {
 
-using Effort = LoanRequest::Effort;
+using Effort = ChunkHolder::LoanRequest::Effort;
 
 std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,

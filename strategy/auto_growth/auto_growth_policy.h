@@ -120,9 +120,9 @@ class AutoGrowthPolicy {
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
   // The effort to borrow memory of another stream instead of growing.
-  LoanRequest::Effort loan_effort() const {
-    return cross_stream_wait_ ? LoanRequest::Effort::kOrder
-                              : LoanRequest::Effort::kAsk;
+  ChunkHolder::LoanRequest::Effort loan_effort() const {
+    return cross_stream_wait_ ? ChunkHolder::LoanRequest::Effort::kOrder
+                              : ChunkHolder::LoanRequest::Effort::kAsk;
   }
   // See IdleMarket::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }

@@ -95,7 +95,8 @@ Allocation* LentBlocks::CarveLoan(Block* block, std::size_t bytes,
   return block->allocation();
 }
 
-Chunk* LentBlocks::DetachLoans(LoanRecall which) noexcept {
+Chunk* LentBlocks::DetachLoans(ChunkHolder::LoanRecall which) noexcept {
+  using LoanRecall = ChunkHolder::LoanRecall;
   const auto is_meant = [&](const Chunk& loan) {
     if (which == LoanRecall::kWait) return true;
     if (which == LoanRecall::kSpare && !IsSpare(loan)) return false;

@@ -44,7 +44,7 @@ class LentBlocks : public PooledBlocks {
   void FreeLoan(Block* block) noexcept;
   // Detaches spare idle loans of other streams, or more as `which` says. Linked
   // by `next`.
-  Chunk* DetachLoans(LoanRecall which) noexcept;
+  Chunk* DetachLoans(ChunkHolder::LoanRecall which) noexcept;
   // Ends the epoch of the frees so far: they wait for an event of `timeline`.
   void CloseEpoch(StreamTimeline& timeline) noexcept;
   // Whether a small block may be borrowed instead of growing; counts the

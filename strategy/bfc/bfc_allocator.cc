@@ -56,7 +56,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_registration_ =
-        this->pool().RegisterReclaim(ReclaimStep::kReport, map_source_);
+        this->pool().RegisterReclaim(Reclaimer::Step::kReport, map_source_);
   }
   this->pool().AddHolder(*this);
 }

@@ -108,7 +108,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   // No OfferIdle: a region serves every stream of the place already.
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
@@ -192,8 +193,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // large was met.
   std::size_t mapped_bytes_ = 0;
 
-  // ReclaimStep::kReport; registered if there is a sink.
-  ReclaimCall map_source_{[this](std::size_t /*bytes*/) {
+  // Reclaimer::Step::kReport; registered if there is a sink.
+  Reclaimer::Call map_source_{[this](std::size_t /*bytes*/) {
     WriteMap();
     return std::size_t{0};
   }};

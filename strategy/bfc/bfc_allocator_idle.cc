@@ -49,7 +49,7 @@ void BfcAllocator::AwaitStamps() noexcept {
   if (WaitForWork()) SetSafeFrontier(count + 1);
 }
 
-IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   ForEachIdle([&](const BfcRegion& one) {
@@ -92,12 +92,12 @@ std::size_t BfcAllocator::GiveBackAll() noexcept {
       TakeIdle([](const BfcRegion& /*one*/) { return true; }));
 }
 
-std::size_t BfcAllocator::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+std::size_t BfcAllocator::GiveBackDone(std::size_t bytes,
+                                       std::size_t least_bytes) noexcept {
   if (!IdleIsDone()) return 0;
   std::size_t taken = 0;
   Chunk* const regions = TakeIdle([&](const BfcRegion& one) {
-    if (taken >= request.bytes || one.size < request.least_bytes) return false;
+    if (taken >= bytes || one.size < least_bytes) return false;
     taken += one.size;
     return true;
   });

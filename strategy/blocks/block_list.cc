@@ -42,7 +42,7 @@ void BlockList::AddChunk(Chunk* chunk, Block* block) {
   chunk_bytes_ += block->size;
 }
 
-void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
+void BlockList::RemoveChunk(Chunk* chunk, RecordSlab::List& records) {
   if (chunk->previous != nullptr) {
     chunk->previous->next = chunk->next;
   } else {
@@ -62,7 +62,7 @@ void BlockList::AddRange(Chunk* range, Block* hole) {
   SetUnusable(hole, kHolePool);
 }
 
-void BlockList::RemoveRange(Chunk* range, RecordList& records) {
+void BlockList::RemoveRange(Chunk* range, RecordSlab::List& records) {
   SetUsable(range->first, 0);
   chunk_bytes_ += range->first->size;
   RemoveChunk(range, records);
@@ -89,7 +89,8 @@ Block* BlockList::SplitUnusable(Block* block, std::size_t low_bytes,
   return Split(block, low_bytes, record);
 }
 
-void BlockList::CoalesceUnusable(Block* low, Block* high, RecordList& records) {
+void BlockList::CoalesceUnusable(Block* low, Block* high,
+                                 RecordSlab::List& records) {
   --unusable_count_;
   Coalesce(low, high, records);
 }

@@ -52,10 +52,10 @@ void StartChunk(Chunk* chunk, Block* block);
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
 // Coalesces `low` with `high`, the next block, which has flags 0. Discards the
 // record of `high` into `records`.
-void JoinBlocks(Block* low, Block* high, RecordList& records);
+void JoinBlocks(Block* low, Block* high, RecordSlab::List& records);
 // Puts `record`, which has flags 0, into `records`. The record still describes
 // its memory, so that the report of a second free can name it.
-void Discard(Block* record, RecordList& records);
+void Discard(Block* record, RecordSlab::List& records);
 // The state of a block of a strategy for a memory map. Hold the strategy's
 // lock.
 BlockState StateOf(const Block& block);
@@ -80,7 +80,7 @@ class BlockList {
   // Adds `chunk`; its memory becomes the one block `block`, not free.
   void AddChunk(Chunk* chunk, Block* block);
   // Removes an idle chunk; the record of its only block goes to `records`.
-  void RemoveChunk(Chunk* chunk, RecordList& records);
+  void RemoveChunk(Chunk* chunk, RecordSlab::List& records);
 
   // Splits `block`: it becomes the low `low_bytes`, `record` becomes the rest.
   // Returns `record`. Neither is in an index.
@@ -89,10 +89,10 @@ class BlockList {
   Block* SplitLow(Block* block, std::size_t low_bytes, Block* record);
   // Coalesce, but the record of `high` stays and the record of `low` goes to
   // `records`.
-  void CoalesceLow(Block* low, Block* high, RecordList& records);
+  void CoalesceLow(Block* low, Block* high, RecordSlab::List& records);
   // Coalesces `low` with `high`, the next block. Neither is live nor in an
   // index. The record of `high` goes to `records`.
-  void Coalesce(Block* low, Block* high, RecordList& records);
+  void Coalesce(Block* low, Block* high, RecordSlab::List& records);
 
   // Values of Block::pool for blocks of an address range that serve no request.
   static constexpr std::uint8_t kHolePool = 0xff;     // nothing is mapped
@@ -102,7 +102,7 @@ class BlockList {
   // Adds `range`, of which nothing is mapped; `hole` becomes all of it.
   void AddRange(Chunk* range, Block* hole);
   // Removes `range`, of which nothing is mapped any more.
-  void RemoveRange(Chunk* range, RecordList& records);
+  void RemoveRange(Chunk* range, RecordSlab::List& records);
   // Changes the count of bytes that are mapped in ranges.
   void AddMapped(std::size_t bytes) { chunk_bytes_ += bytes; }
   void SubtractMapped(std::size_t bytes) { chunk_bytes_ -= bytes; }
@@ -112,7 +112,7 @@ class BlockList {
   void SetUsable(Block* block, std::uint8_t pool);
   // Split and Coalesce for blocks in one of the pools above.
   Block* SplitUnusable(Block* block, std::size_t low_bytes, Block* record);
-  void CoalesceUnusable(Block* low, Block* high, RecordList& records);
+  void CoalesceUnusable(Block* low, Block* high, RecordSlab::List& records);
   std::size_t unusable_count() const { return unusable_count_; }
 
   static bool IsFree(const Block* block) {
@@ -177,13 +177,13 @@ inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
   return record;
 }
 
-inline void Discard(Block* record, RecordList& records) {
+inline void Discard(Block* record, RecordSlab::List& records) {
   record->is_free = false;
   record->chunk = nullptr;
   records.Push(record);
 }
 
-inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
+inline void JoinBlocks(Block* low, Block* high, RecordSlab::List& records) {
   Block* const next = high->next;
   low->size += high->size;
   low->next = next;
@@ -218,7 +218,7 @@ inline Block* BlockList::SplitLow(Block* block, std::size_t low_bytes,
 }
 
 inline void BlockList::CoalesceLow(Block* low, Block* high,
-                                   RecordList& records) {
+                                   RecordSlab::List& records) {
   ++coalesces_;
   high->data = low->data;
   high->size += low->size;
@@ -227,7 +227,8 @@ inline void BlockList::CoalesceLow(Block* low, Block* high,
   Discard(low, records);
 }
 
-inline void BlockList::Coalesce(Block* low, Block* high, RecordList& records) {
+inline void BlockList::Coalesce(Block* low, Block* high,
+                                RecordSlab::List& records) {
   JoinBlocks(low, high, records);
   ++coalesces_;
 }

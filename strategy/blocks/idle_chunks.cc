@@ -19,7 +19,8 @@ Chunk* IdleChunks::Smallest(std::size_t bytes) const {
   return best;
 }
 
-void IdleChunks::FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const {
+void IdleChunks::FillInSizes(std::size_t fit_bytes,
+                             ChunkHolder::IdleInfo& idle) const {
   if (fit_bytes == 0) return;
   for (const Chunk* chunk = first_; chunk != nullptr;
        chunk = chunk->idle_next) {

@@ -32,7 +32,7 @@ class IdleChunks {
   // The smallest chunk of at least `bytes`; null if there is none.
   Chunk* Smallest(std::size_t bytes) const;
   // Sets best_fit and largest of `idle`, unless `fit_bytes` is 0.
-  void FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const;
+  void FillInSizes(std::size_t fit_bytes, ChunkHolder::IdleInfo& idle) const;
 
   std::size_t bytes() const { return bytes_; }
   // Sum of the chunks, each in whole steps of kSystemStepBytes.

@@ -7,7 +7,7 @@ void RecordStock::TakeFrom(RecordStock& supply) noexcept {
 }
 
 void RecordStock::GiveBackDownTo(std::size_t count) noexcept {
-  RecordList blank;
+  RecordSlab::List blank;
   while (size() > count) {
     Block* record = Pop();
     *record = Block();

@@ -21,7 +21,7 @@ inline constexpr std::size_t kRecordBatch = 64;
 //   before the acquisition of the lock under which they are needed. Destroy it
 //   without that lock.
 // Threads: not thread-safe, except Restock. The strategy's lock guards it.
-class RecordStock : public RecordList {
+class RecordStock : public RecordSlab::List {
  public:
   explicit RecordStock(RecordSlab& slab) : slab_(slab) {}
   RecordStock(const RecordStock&) = delete;

@@ -214,9 +214,9 @@ void BuddyPool::TakeIn() noexcept {
   }
 }
 
-IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
   const auto joined = LockJoined();
-  IdleInfo idle;
+  ChunkHolder::IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = idle_.bytes();
   idle.system_bytes = idle_.system_bytes();
   idle_.FillInSizes(fit_bytes, idle);

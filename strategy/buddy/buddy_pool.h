@@ -82,7 +82,7 @@ class BuddyPool {
   void TakeIn() noexcept;  // Drains that list.
 
   // Chunks without a live block, as ChunkHolder::Idle.
-  IdleInfo Idle(std::size_t fit_bytes) const noexcept;
+  ChunkHolder::IdleInfo Idle(std::size_t fit_bytes) const noexcept;
   // Removes the smallest idle chunk of at least `bytes` from the pool; the
   // caller owns its memory. Null if there is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;

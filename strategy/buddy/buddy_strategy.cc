@@ -265,7 +265,8 @@ bool BuddyStrategy::IsConsistent() const {
 
 // ChunkHolder: the idle chunks of all pools.
 
-IdleInfo BuddyStrategy::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo BuddyStrategy::Idle(
+    std::size_t fit_bytes) const noexcept {
   IdleInfo idle;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     const IdleInfo of_pool = pool->Idle(fit_bytes);
@@ -328,13 +329,13 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   return bytes;
 }
 
-std::size_t BuddyStrategy::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes,
+                                        std::size_t least_bytes) noexcept {
   if (!IdleIsDone()) return 0;
   std::size_t given = 0;
-  while (given < request.bytes) {
+  while (given < bytes) {
     const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
-    if (largest < request.least_bytes) break;
+    if (largest < least_bytes) break;
     Allocation* const memory = DetachIdle(largest);
     if (memory == nullptr) break;
     // A stream may have reused and freed it before it was detached.

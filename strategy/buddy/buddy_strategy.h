@@ -85,7 +85,8 @@ class BuddyStrategy : public PoolingStrategy {
   IdleInfo Idle(std::size_t fit_bytes) const noexcept final;
   std::size_t GiveBackBestFit(std::size_t bytes) noexcept final;
   std::size_t OfferIdle(std::size_t bytes) noexcept final;
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept final;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept final;
   std::size_t GiveBackAll() noexcept final;
 
   Allocation* DetachIdle(std::size_t bytes) noexcept;

@@ -31,7 +31,7 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
              policy_.searches()) {
   if (keeps_ && reclaimer() != nullptr) {
     registration_ =
-        this->pool().RegisterReclaim(ReclaimStep::kFlushCaches, *this);
+        this->pool().RegisterReclaim(Reclaimer::Step::kFlushCaches, *this);
   }
   this->pool().AddHolder(*this);
 }
@@ -210,7 +210,7 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   return answer != Status::kSuccess || status != CaptureStatus::kNone;
 }
 
-IdleInfo CudaMallocAsyncAllocator::Idle(
+ChunkHolder::IdleInfo CudaMallocAsyncAllocator::Idle(
     std::size_t /*fit_bytes*/) const noexcept {
   IdleInfo idle;
   idle.bytes = IdleBytes();
@@ -250,7 +250,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t CudaMallocAsyncAllocator::GiveBackDone(
-    const GiveBackRequest& /*request*/) noexcept {
+    std::size_t /*bytes*/, std::size_t /*least_bytes*/) noexcept {
   if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
       chain_stream().IsDone()) {
     FlushCache();

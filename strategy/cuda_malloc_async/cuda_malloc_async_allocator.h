@@ -59,7 +59,7 @@ namespace strata {
 //   cache: hotpath.md §6.
 class CudaMallocAsyncAllocator final : public PoolingStrategy,
                                        private HitPath,
-                                       private ReclaimSource {
+                                       private Reclaimer::Source {
  public:
   // `stream` belongs to the device; `driver` is the pool of the place. No
   // device call.
@@ -126,7 +126,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
-  // ReclaimSource: offers the cache to other streams of the place.
+  // Reclaimer::Source: offers the cache to other streams of the place.
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return IdleBytes();
   }
@@ -138,7 +138,8 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   bool IdleIsDone() noexcept override { return true; }
   // GiveBackDone and GiveBackAll free the cache, so that DriverPool can return
   // its memory; GiveBackAll returns the bytes that were cached.
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void StreamEnds(Stream stream) noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
@@ -258,7 +259,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;
-  RecordList kept_;  // Freed, but not yet by the driver.
+  RecordSlab::List kept_;  // Freed, but not yet by the driver.
   FrontCache cache_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.
   std::size_t graph_bytes_ = 0;  // Bytes in use that may belong to graphs.

@@ -68,7 +68,7 @@ bool CudaMallocAsyncAllocator::TryFree(Block* block, const Mark* mark,
   // Either no capture begins during the free, or the thread is in relaxed mode
   // and checks for captures.
   std::optional<CaptureGate::Calm> calm;
-  std::optional<RelaxedCaptureScope> relaxed;
+  std::optional<CaptureGate::RelaxedScope> relaxed;
   if (gate_ != nullptr && !calm.emplace(*gate_)) {
     relaxed.emplace(*chain_stream().device());
     if (!*relaxed || IsForbidden(mark, pass && !chain_stream().retired())) {
@@ -190,7 +190,7 @@ void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
 }
 
 void CudaMallocAsyncAllocator::FreeKept() noexcept {
-  RecordList kept;
+  RecordSlab::List kept;
   {
     const std::lock_guard<ChainLock> guard(lock_);
     std::swap(kept, kept_);

@@ -130,7 +130,7 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                FunctionRef<bool()> fits,
                                Failure& failure) noexcept {
   failure = Failure();
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   if (!scope) {
     failure.reason = Failure::Reason::kDevice;
     failure.status = Status::kNotReady;
@@ -222,7 +222,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   for (const Stream& user : users) ordered = ordered && Order(aside, user);
   if (!ordered) return false;
   if (aside.uid == 0) {
-    const DriverCallScope scope(gate_.get(), device_);
+    const CaptureGate::CallScope scope(gate_.get(), device_);
     if (!scope) return false;
     // The host has waited for all streams.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
@@ -286,7 +286,7 @@ bool DriverPool::WaitOnHost(Stream stream) noexcept {
   // ChainStream::Synchronize may wait for the whole device instead, which would
   // end captures (cuda_semantics.md C16).
   if (DuringCapture()) {
-    const DriverCallScope scope(gate_.get(), device_);
+    const CaptureGate::CallScope scope(gate_.get(), device_);
     return scope && device_.StreamSynchronize(stream) == Status::kSuccess;
   }
   return ChainStream(device_, stream).Synchronize() == Status::kSuccess;
@@ -389,7 +389,7 @@ std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
                                       std::atomic<std::size_t>& last) noexcept {
   if (!is_open()) return 0;
   std::uint64_t value = 0;
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   if (!scope ||
       device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
     return last.load();
@@ -408,7 +408,7 @@ std::size_t DriverPool::PeakReservedBytes() noexcept {
 
 void DriverPool::ResetPeak() noexcept {
   if (!is_open()) return;
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   const Status status =
       scope ? device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0)
             : Status::kNotReady;
@@ -432,7 +432,7 @@ std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
 
 std::size_t DriverPool::GiveBack() noexcept {
   if (!is_open()) return 0;
-  const DriverCallScope scope(gate_.get(), device_);
+  const CaptureGate::CallScope scope(gate_.get(), device_);
   if (!scope) return 0;
   const std::size_t before = ReservedBytes();
   const Status status = device_.PoolTrimTo(pool(), 0);

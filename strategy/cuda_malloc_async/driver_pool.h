@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "strata/allocation/chunks/driver_held.h"
+#include "strata/allocation/chunks/memory_budget.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/side_streams.h"
@@ -42,7 +42,7 @@ namespace strata {
 // Lifetime: `device` outlives the pool. Memory still in use at the end stays
 //   valid; the driver reclaims it when it is freed.
 // Source: paddle.md §3.7 rules 2 to 4; cuda_semantics.md P1 to P10.
-class DriverPool final : public DriverHeld {
+class DriverPool final : public MemoryBudget::DriverHeld {
  public:
   // Makes no device call. The device is not waited for while captures are
   // announced at the gate of `timeline` (null: no gate). `limit_bytes` bounds

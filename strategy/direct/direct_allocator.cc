@@ -54,7 +54,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
 std::size_t DirectAllocator::FreeKept() noexcept {
   if (kept_count_.load() == 0) return 0;
   // Before the wait, because the wait has to cover all of them.
-  RecordList kept;
+  RecordSlab::List kept;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     std::swap(kept, kept_);

@@ -45,7 +45,8 @@ class DirectAllocator final : public Decorator {
   std::shared_ptr<ChainStream> stream_;
   std::atomic<std::size_t> kept_count_{0};
   SpinLock lock_;
-  RecordList kept_;  // Freed by users, but not yet below; guarded by lock_.
+  // Freed by users, but not yet below; guarded by lock_.
+  RecordSlab::List kept_;
 };
 
 }  // namespace strata

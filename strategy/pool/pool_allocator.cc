@@ -222,7 +222,7 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
 
 bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
   if (Wait()) {
-    RecordList leaving;
+    RecordSlab::List leaving;
     leaving.Push(block);
     GiveToSystem(leaving, /*is_done=*/true);
     return true;
@@ -238,7 +238,7 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
 void PoolAllocator::ShrinkToLimits() noexcept {
   bool is_all = false;
   do {
-    RecordList leaving;
+    RecordSlab::List leaving;
     {
       const std::lock_guard<SpinLock> guard(lock_);
       is_all = TakeExcess(leaving);
@@ -250,7 +250,7 @@ void PoolAllocator::ShrinkToLimits() noexcept {
   } while (!is_all && Wait());
 }
 
-bool PoolAllocator::TakeExcess(RecordList& leaving) {
+bool PoolAllocator::TakeExcess(RecordSlab::List& leaving) {
   while (!IsWithinLimits() &&
          waits_.Covers(cached_.queue().front()->offset_units)) {
     const bool is_one_too_many = cached_.count() > size_limit_;
@@ -299,10 +299,10 @@ void PoolAllocator::NoteWait() noexcept {
   if (device != nullptr) AcquireHostOrder(*device);
 }
 
-std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
+std::size_t PoolAllocator::GiveToSystem(RecordSlab::List& leaving,
                                         bool is_done) noexcept {
   ExactIndex::Sizes emptied;
-  RecordList closed;
+  RecordSlab::List closed;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     while (Block* block = leaving.Pop()) {
@@ -321,7 +321,7 @@ std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
 }
 
 std::size_t PoolAllocator::GiveBackAll() noexcept {
-  RecordList leaving;
+  RecordSlab::List leaving;
   bool is_covered = true;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -336,13 +336,13 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   return GiveToSystem(leaving, is_covered || Wait());
 }
 
-std::size_t PoolAllocator::GiveBackDone(
-    const GiveBackRequest& request) noexcept {
+std::size_t PoolAllocator::GiveBackDone(std::size_t bytes,
+                                        std::size_t /*least_bytes*/) noexcept {
   if (!PoolingStrategy::IdleIsDone()) return 0;
-  RecordList leaving;
+  RecordSlab::List leaving;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    for (std::size_t taken = 0; taken < request.bytes;) {
+    for (std::size_t taken = 0; taken < bytes;) {
       Block* const block = TakeOldest();
       if (block == nullptr) break;
       taken += block->size;
@@ -355,7 +355,8 @@ std::size_t PoolAllocator::GiveBackDone(
   return GiveToSystem(leaving, PoolingStrategy::IdleIsDone());
 }
 
-IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
+ChunkHolder::IdleInfo PoolAllocator::Idle(
+    std::size_t /*fit_bytes*/) const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   IdleInfo idle;
   idle.bytes = idle.bytes_with_lent = cached_.total_bytes();

@@ -110,7 +110,8 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // other streams.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return false; }
-  std::size_t GiveBackDone(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
@@ -121,7 +122,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
                    Failure& failure) noexcept;
   // Frees pieces that a wait has covered to the system; without `is_done`, to
   // the chunk pool.
-  std::size_t GiveToSystem(RecordList& leaving, bool is_done) noexcept;
+  std::size_t GiveToSystem(RecordSlab::List& leaving, bool is_done) noexcept;
   // Frees pieces above the limits to the system, unless they cannot be waited
   // for.
   void ShrinkToLimits() noexcept;
@@ -152,7 +153,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   void NoteExcess();
   // Removes the pieces above the limits that a wait has covered, oldest first.
   // True if these are all. Their sizes stay open until the system has them.
-  bool TakeExcess(RecordList& leaving);
+  bool TakeExcess(RecordSlab::List& leaving);
   void Resize();
 
   const bool to_power_of_two_;

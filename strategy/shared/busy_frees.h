@@ -31,7 +31,7 @@ namespace strata {
 // Cost: a free is O(1), a request O(blocks of one size class), under one lock.
 //   Each free notes a tick. 3 KiB.
 // Source: DESIGN §4 (a strategy shared by place).
-class BusyFrees final : public FreeSource {
+class BusyFrees final : public DeferredFrees::Source {
  public:
   // `frees`, of the place, has this object as a source, and outlives it. The
   // stream of `share` frees the blocks.

@@ -74,7 +74,7 @@ struct GrowthPlan {
   std::byte* low = nullptr;
   std::byte* high = nullptr;
   Block* region = nullptr;         // The pending block at `low`.
-  RecordList spare;                // For the splits of the commit.
+  RecordSlab::List spare;          // For the splits of the commit.
   std::size_t records = 0;         // Records needed to split blocks.
   bool lacks_host_memory = false;  // The vectors are too short.
 

@@ -108,7 +108,10 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
 
   // ChunkHolder.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
   void GiveUpIdle() noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
   bool EndLending(End end) noexcept override;

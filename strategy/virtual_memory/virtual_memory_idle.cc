@@ -221,7 +221,8 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
   }
 }
 
-IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
+ChunkHolder::IdleInfo VirtualMemoryAllocator::Idle(
+    std::size_t fit_bytes) const noexcept {
   IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
   const auto joined = LockJoined();
   const std::size_t page_bytes = IdlePageBytesLocked();
@@ -233,31 +234,26 @@ IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
   return idle;
 }
 
-std::size_t VirtualMemoryAllocator::GiveBack(
-    const GiveBackRequest& request) noexcept {
-  using Kind = GiveBackRequest::Kind;
-  std::size_t given = AutoGrowthAllocator::GiveBack(request);
-  const auto missing = [&] {
-    return request.bytes - std::min(request.bytes, given);
-  };
-  switch (request.kind) {
-    case Kind::kOffer:
-      break;
-    case Kind::kBestFit:
-      if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
-      // Chunks that do not suffice alone.
-      if (missing() != 0) {
-        given += GiveBackIdle(missing());
-      }
-      break;
-    case Kind::kDone:
-      given += ReleaseFree(missing(), Wait::kNever);
-      break;
-    case Kind::kAll:
-      given += ReleaseFree(SIZE_MAX, Wait::kForStream) + UnmapRetired(SIZE_MAX);
-      FreeRanges();
-      break;
-  }
+std::size_t VirtualMemoryAllocator::GiveBackBestFit(
+    std::size_t bytes) noexcept {
+  std::size_t given = AutoGrowthAllocator::GiveBackBestFit(bytes);
+  if (given == 0) given = ReleaseFree(bytes, Wait::kForStream);
+  // Chunks that do not suffice alone.
+  if (given < bytes) given += GiveBackIdle(bytes - given);
+  return given;
+}
+
+std::size_t VirtualMemoryAllocator::GiveBackDone(
+    std::size_t bytes, std::size_t least_bytes) noexcept {
+  const std::size_t given =
+      AutoGrowthAllocator::GiveBackDone(bytes, least_bytes);
+  return given + ReleaseFree(bytes - std::min(bytes, given), Wait::kNever);
+}
+
+std::size_t VirtualMemoryAllocator::GiveBackAll() noexcept {
+  std::size_t given = AutoGrowthAllocator::GiveBackAll();
+  given += ReleaseFree(SIZE_MAX, Wait::kForStream) + UnmapRetired(SIZE_MAX);
+  FreeRanges();
   return given;
 }
 

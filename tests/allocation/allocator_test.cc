@@ -42,7 +42,7 @@ TEST(AllocatorTest, TheOutermostLayerFrees) {
 TEST(AllocatorTest, ClimbsOnlyWhenMemoryIsExhausted) {
   PoolPlace place;
   FailingAllocator top(place.pool());
-  struct Source final : ReclaimSource {
+  struct Source final : Reclaimer::Source {
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return 0;
     }
@@ -52,8 +52,8 @@ TEST(AllocatorTest, ClimbsOnlyWhenMemoryIsExhausted) {
     }
     int asked = 0;
   } source;
-  const auto registration =
-      Reclaimer::Register(place.reclaimer(), ReclaimStep::kCallbacks, source);
+  const auto registration = Reclaimer::Register(
+      place.reclaimer(), Reclaimer::Step::kCallbacks, source);
   Failure failure;
   for (const auto reason :
        {Failure::Reason::kDevice, Failure::Reason::kTooLarge,

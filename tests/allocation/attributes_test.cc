@@ -120,7 +120,7 @@ class AttemptRecorder final : public Decorator {
 class FreedByTest : public ::testing::Test {
  protected:
   // Records the request that the ladder passes on.
-  class Source final : public ReclaimSource {
+  class Source final : public Reclaimer::Source {
    public:
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return 1 << 20;
@@ -136,8 +136,8 @@ class FreedByTest : public ::testing::Test {
       std::make_shared<FailingAllocator>(place_.pool());
   AttemptRecorder top_{failing_};
   Source source_;
-  Reclaimer::Registration registration_ =
-      Reclaimer::Register(place_.reclaimer(), ReclaimStep::kCallbacks, source_);
+  Reclaimer::Registration registration_ = Reclaimer::Register(
+      place_.reclaimer(), Reclaimer::Step::kCallbacks, source_);
   std::uint64_t count_ = 0;
   const std::function<std::uint64_t()> freed_by_ = [this] { return ++count_; };
 };

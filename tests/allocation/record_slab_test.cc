@@ -50,7 +50,7 @@ TEST(RecordSlabTest, RecyclesBlankRecords) {
 }
 
 TEST(RecordSlabTest, NeverHandsOutARecordTwice) {
-  RecordList list;
+  RecordSlab::List list;
   ASSERT_TRUE(Slab().Fill(list, 5000));
   EXPECT_EQ(list.size(), 5000U);
   std::set<Block*> seen;
@@ -65,7 +65,7 @@ TEST(RecordSlabTest, NeverHandsOutARecordTwice) {
 
 TEST(RecordSlabTest, DrainGivesAllOfAListBack) {
   const std::size_t before = Slab().taken();
-  RecordList list;
+  RecordSlab::List list;
   ASSERT_TRUE(Slab().Fill(list, 100));
   ASSERT_TRUE(Slab().Fill(list, 50));
   EXPECT_EQ(list.size(), 100U);
@@ -76,7 +76,7 @@ TEST(RecordSlabTest, DrainGivesAllOfAListBack) {
 }
 
 TEST(RecordSlabTest, StockIsServedWithoutTheHeap) {
-  RecordList list;
+  RecordSlab::List list;
   ASSERT_TRUE(Slab().Fill(list, 10));
   Slab().Drain(list);
   const HeapCallCounter heap;
@@ -89,9 +89,9 @@ TEST(RecordSlabTest, StockIsServedWithoutTheHeap) {
 
 TEST(RecordSlabTest, StockAloneMayNotSuffice) {
   // Removes the whole stock.
-  RecordList all;
+  RecordSlab::List all;
   Slab().FillFromStock(all, SIZE_MAX);
-  RecordList more;
+  RecordSlab::List more;
   Slab().FillFromStock(more, 1);
   EXPECT_TRUE(more.empty());
   EXPECT_TRUE(Slab().Fill(more, 1));
@@ -101,25 +101,25 @@ TEST(RecordSlabTest, StockAloneMayNotSuffice) {
 
 TEST(RecordSlabTest, ManyRecordsComeFromLargePages) {
   constexpr std::size_t kOfAPage = kHugePageBytes / sizeof(Allocation);
-  RecordList many;
+  RecordSlab::List many;
   ASSERT_TRUE(Slab().Fill(many, kOfAPage));
-  RecordList rest;
+  RecordSlab::List rest;
   Slab().FillFromStock(rest, SIZE_MAX);
-  RecordList more;
+  RecordSlab::List more;
   {
     const HeapCallCounter heap;
     ASSERT_TRUE(Slab().Fill(more, kOfAPage));
     EXPECT_EQ(heap.calls(), 1U);
   }
   std::set<std::uintptr_t> pages;
-  RecordList seen;
+  RecordSlab::List seen;
   while (Block* record = more.Pop()) {
     EXPECT_TRUE(IsBlank(*record));
     pages.insert(reinterpret_cast<std::uintptr_t>(record) / kHugePageBytes);
     seen.Push(record);
   }
   EXPECT_EQ(pages.size(), 1U);
-  for (RecordList* list : {&many, &rest, &seen}) Slab().Drain(*list);
+  for (RecordSlab::List* list : {&many, &rest, &seen}) Slab().Drain(*list);
 }
 
 TEST(RecordSlabTest, ServesManyThreads) {
@@ -128,7 +128,7 @@ TEST(RecordSlabTest, ServesManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < 300; ++i) {
-        RecordList list;
+        RecordSlab::List list;
         ASSERT_TRUE(Slab().Fill(list, 30));
         Block* record = Slab().Take();
         ASSERT_EQ(record->flags, 0);
@@ -144,7 +144,7 @@ TEST(RecordSlabTest, ServesManyThreads) {
 
 TEST(RecordSlabTest, NotedRecordsHaveRoomBehindThem) {
   RecordSlab& noted = RecordSlab::Noted();
-  RecordList list;
+  RecordSlab::List list;
   ASSERT_TRUE(noted.Fill(list, 1500));
   std::vector<Block*> records;
   while (Block* record = list.Pop()) {

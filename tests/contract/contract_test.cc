@@ -352,7 +352,7 @@ TEST_P(ContractTest, NoGrowthNeverAsksTheSystem) {
   EXPECT_THROW(allocator().Allocate(Request{1000, 0, kNoGrowth}), BadAlloc);
 }
 
-class CountingSource final : public ReclaimSource {
+class CountingSource final : public Reclaimer::Source {
  public:
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return 0;
@@ -371,7 +371,7 @@ TEST_P(ContractTest, NoRetryDoesNotClimbTheLadder) {
   }
   CountingSource source;
   const auto registration = Reclaimer::Register(
-      subject().place.reclaimer(), ReclaimStep::kCallbacks, source);
+      subject().place.reclaimer(), Reclaimer::Step::kCallbacks, source);
   Failure failure;
   // More than any device, address space or budget has. But no strategy refuses
   // the size as too large, even after layers have added to it.

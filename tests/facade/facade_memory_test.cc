@@ -115,7 +115,7 @@ TEST_F(FacadeMemoryTest, OutOfMemoryReportsEveryLayer) {
   const AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40));
   std::vector<std::string> names;
   const OutOfMemory error = Exhaust(Mebibytes(40));
-  for (const LayerReport& layer : error.layers()) {
+  for (const OutOfMemory::LayerReport& layer : error.layers()) {
     names.push_back(layer.layer);
     if (layer.layer == "stat") {
       EXPECT_EQ(layer.stats.in_use_bytes, Mebibytes(40));

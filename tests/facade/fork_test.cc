@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, StrategyForkTest,
 // The locks themselves, each held nearly all the time.
 TEST_F(ForkTest, AChildFindsTheRecordsOfTheProcessFree) {
   Keep(2, [] {
-    RecordList list;
+    RecordSlab::List list;
     for (int i = 0; i < 100; ++i)
       RecordSlab::Instance().FillFromStock(list, 64);
     RecordSlab::Instance().Drain(list);

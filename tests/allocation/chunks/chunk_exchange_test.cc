@@ -35,7 +35,7 @@ class TestHolder final : public ChunkHolder {
   ~TestHolder() override {
     pool_.RemoveHolder(*this);
     done = true;
-    GiveBack({GiveBackRequest::Kind::kAll});
+    TestHolder::GiveBackAll();
   }
 
   void Hold(std::size_t bytes) {
@@ -72,43 +72,38 @@ class TestHolder final : public ChunkHolder {
     if (when_asked) when_asked();
     return done;
   }
-  std::size_t GiveBack(const GiveBackRequest& request) noexcept override {
-    switch (request.kind) {
-      case GiveBackRequest::Kind::kBestFit:
-      case GiveBackRequest::Kind::kOffer:
-        return GiveOne(request);
-      case GiveBackRequest::Kind::kDone:
-        return GiveLargest(request);
-      case GiveBackRequest::Kind::kAll:
-        break;
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept override {
+    return GiveOne(bytes, /*offer=*/false);
+  }
+  std::size_t OfferIdle(std::size_t bytes) noexcept override {
+    return GiveOne(bytes, /*offer=*/true);
+  }
+  std::size_t GiveBackDone(std::size_t bytes,
+                           std::size_t least_bytes) noexcept override {
+    std::size_t given = 0;
+    while (given < bytes) {
+      const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
+      if (largest < least_bytes) break;
+      given += GiveBackBestFit(largest);
     }
+    return given;
+  }
+  std::size_t GiveBackAll() noexcept override {
     const std::size_t bytes = Idle(0).bytes;
     for (Allocation* chunk : chunks_) pool_.DoFree(chunk);
     chunks_.clear();
     return bytes;
-  }
-  std::size_t OfferIdle(std::size_t bytes) {
-    return GiveBack({GiveBackRequest::Kind::kOffer, bytes});
   }
 
   bool done = true;
   std::function<void()> when_asked;
 
  private:
-  std::size_t GiveLargest(const GiveBackRequest& request) {
-    std::size_t given = 0;
-    while (given < request.bytes) {
-      const std::size_t largest = Idle(/*fit_bytes=*/1).largest;
-      if (largest < request.least_bytes) break;
-      given += GiveOne({GiveBackRequest::Kind::kBestFit, largest});
-    }
-    return given;
-  }
-  std::size_t GiveOne(const GiveBackRequest& request) {
-    Allocation* chunk = Take(request.bytes);
+  std::size_t GiveOne(std::size_t bytes, bool offer) {
+    Allocation* chunk = Take(bytes);
     if (chunk == nullptr) return 0;
     const std::size_t size = chunk->size();
-    if (request.kind == GiveBackRequest::Kind::kOffer) {
+    if (offer) {
       pool_.Offer(chunk, *stream_);
     } else {
       pool_.DoFree(chunk);

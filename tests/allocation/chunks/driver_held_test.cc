@@ -1,20 +1,19 @@
 // The chunk pool beside memory that a driver pool holds: claims, statistics and
 // the two rungs of the ladder.
 
-#include "strata/allocation/chunks/driver_held.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
 
+#include "strata/allocation/chunks/memory_budget.h"
 #include "strata/platform/locks/spin_lock.h"
 #include "strata/tests/testing/layers/pool_place.h"
 
 namespace strata {
 namespace {
 
-class FakeHeld final : public DriverHeld {
+class FakeHeld final : public MemoryBudget::DriverHeld {
  public:
   std::size_t ReservedBytes() noexcept override {
     EXPECT_EQ(HeldLocks(), 0);
@@ -76,16 +75,17 @@ class DriverHeldTest : public ::testing::Test {
   PoolPlace place_{Limited()};
   ChunkPool& pool_ = *place_.pool();
   std::shared_ptr<FakeHeld> held_ = std::make_shared<FakeHeld>();
-  std::shared_ptr<DriverHeld> shared_ =
+  std::shared_ptr<MemoryBudget::DriverHeld> shared_ =
       pool_.budget().ShareDriverHeld([this] { return held_; });
   Stream stream_ = place_.NewStream();
 };
 
 TEST_F(DriverHeldTest, IsMadeOnceForThePlace) {
-  EXPECT_EQ(pool_.budget().ShareDriverHeld([]() -> std::shared_ptr<DriverHeld> {
-    ADD_FAILURE() << "there is one already";
-    return nullptr;
-  }),
+  EXPECT_EQ(pool_.budget().ShareDriverHeld(
+                []() -> std::shared_ptr<MemoryBudget::DriverHeld> {
+                  ADD_FAILURE() << "there is one already";
+                  return nullptr;
+                }),
             held_);
 }
 

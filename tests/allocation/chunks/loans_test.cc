@@ -28,9 +28,6 @@ class LateLender : public ChunkHolder {
     return {};
   }
   bool IdleIsDone() noexcept override { return true; }
-  std::size_t GiveBack(const GiveBackRequest& /*request*/) noexcept override {
-    return 0;
-  }
   bool EndLending(End /*end*/) noexcept override {
     if (can_end_) return true;
     if (--early_calls_ >= 0) return false;

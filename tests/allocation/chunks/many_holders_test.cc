@@ -29,7 +29,9 @@ class ManyHoldersTest : public ::testing::Test {
         nullptr);
   }
   void Recall(Asked asked) {
-    EXPECT_EQ(place_.pool()->loans().Recall(LoanRecall::kIdle, asked), 0U);
+    EXPECT_EQ(
+        place_.pool()->loans().Recall(ChunkHolder::LoanRecall::kIdle, asked),
+        0U);
   }
   // Number of holders that were asked `times` times to lend or to return loans.
   std::size_t WereAsked(int times) const {

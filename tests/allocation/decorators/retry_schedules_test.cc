@@ -32,12 +32,12 @@ struct Schedule {
         kArenaBytes, options, [this](CallPoint) { turnstile.Step(); },
         // A usage of 0 would hide a lost wake-up.
         /*knows_usage=*/seed % 2 == 0);
-    registration =
-        Reclaimer::Register(place->ladder(), ReclaimStep::kDrainFrees, step);
+    registration = Reclaimer::Register(place->ladder(),
+                                       Reclaimer::Step::kDrainFrees, step);
   }
 
   // A rung of the ladder that only switches threads.
-  class StepSource final : public ReclaimSource {
+  class StepSource final : public Reclaimer::Source {
    public:
     explicit StepSource(Turnstile& turnstile) : turnstile_(turnstile) {}
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {

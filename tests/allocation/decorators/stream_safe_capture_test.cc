@@ -35,7 +35,8 @@ class StreamSafeCaptureTest : public StreamSafeFixture {
 
   // As the front of a chain does (C17).
   AllocationPtr AllocateInCapture(std::size_t bytes, Failure& failure) {
-    const RelaxedCaptureScope relaxed(place_.timelines()->gate(), &device());
+    const CaptureGate::RelaxedScope relaxed(place_.timelines()->gate(),
+                                            &device());
     return layer().AllocateOrNull(Request{bytes}, failure);
   }
   AllocationPtr AllocateInCapture(std::size_t bytes) {

@@ -18,7 +18,7 @@ namespace strata {
 namespace {
 
 // Runs the function that a test sets, and records its name.
-class TestSource final : public ReclaimSource {
+class TestSource final : public Reclaimer::Source {
  public:
   TestSource(std::string name, std::vector<std::string>& log)
       : name_(std::move(name)), log_(log) {}
@@ -56,7 +56,8 @@ class ReclaimerTest : public ::testing::Test {
     return failure;
   }
 
-  TestSource& Add(ReclaimStep step, const std::string& name, int priority = 0) {
+  TestSource& Add(Reclaimer::Step step, const std::string& name,
+                  int priority = 0) {
     sources_.push_back(std::make_unique<TestSource>(name, log_));
     registrations_.push_back(
         Reclaimer::Register(reclaimer_, step, *sources_.back(), priority));
@@ -65,11 +66,11 @@ class ReclaimerTest : public ::testing::Test {
 
   // Registers one source per step, not in the order of the steps.
   void AddAll() {
-    callbacks_ = &Add(ReclaimStep::kCallbacks, "callbacks");
-    release_ = &Add(ReclaimStep::kReleaseIdleChunks, "release");
-    take_ = &Add(ReclaimStep::kTakeIdleChunks, "take");
-    flush_ = &Add(ReclaimStep::kFlushCaches, "flush");
-    drain_ = &Add(ReclaimStep::kDrainFrees, "drain");
+    callbacks_ = &Add(Reclaimer::Step::kCallbacks, "callbacks");
+    release_ = &Add(Reclaimer::Step::kReleaseIdleChunks, "release");
+    take_ = &Add(Reclaimer::Step::kTakeIdleChunks, "take");
+    flush_ = &Add(Reclaimer::Step::kFlushCaches, "flush");
+    drain_ = &Add(Reclaimer::Step::kDrainFrees, "drain");
   }
 
   bool Climb(Failure failure) {
@@ -113,7 +114,7 @@ TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
 
 TEST_F(ReclaimerTest, WaitsForFreesOnceNothingElseHelps) {
   AddAll();
-  Add(ReclaimStep::kAwaitFrees, "await");
+  Add(Reclaimer::Step::kAwaitFrees, "await");
   release_->available = Mebibytes(1);
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_,
@@ -124,7 +125,7 @@ TEST_F(ReclaimerTest, WaitsForFreesOnceNothingElseHelps) {
 // path").
 TEST_F(ReclaimerTest, SearchesAndTakesIdleChunksAfterWaitingForFrees) {
   AddAll();
-  Add(ReclaimStep::kAwaitFrees, "await").gives = 1;
+  Add(Reclaimer::Step::kAwaitFrees, "await").gives = 1;
   release_->available = Mebibytes(1);
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "await", "search",
@@ -132,7 +133,7 @@ TEST_F(ReclaimerTest, SearchesAndTakesIdleChunksAfterWaitingForFrees) {
 }
 
 TEST_F(ReclaimerTest, NoFreeIsWaitedForToMeetABudget) {
-  Add(ReclaimStep::kAwaitFrees, "await");
+  Add(Reclaimer::Step::kAwaitFrees, "await");
   Failure failure = Exhausted(1, Gibibytes(1));
   failure.reason = Failure::Reason::kBudget;
   Climb(failure);
@@ -141,7 +142,7 @@ TEST_F(ReclaimerTest, NoFreeIsWaitedForToMeetABudget) {
 
 TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
   std::uint64_t searches = 0;
-  TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
+  TestSource& callback = Add(Reclaimer::Step::kCallbacks, "callback");
   callback.action = [&] {
     reclaimer_->BeginGiving();
     reclaimer_->EndGiving(true);
@@ -162,7 +163,7 @@ TEST_F(ReclaimerTest, SearchesNotAgainWhereNothingWasGiven) {
     reclaimer_->BeginGiving();
     reclaimer_->EndGiving(false);
   };
-  Add(ReclaimStep::kCallbacks, "callback").action = give_nothing;
+  Add(Reclaimer::Step::kCallbacks, "callback").action = give_nothing;
   Failure failure = Exhausted(1, 1);
   EXPECT_FALSE(reclaimer_->Climb(stream_, failure, [&] {
     ++searches;
@@ -229,7 +230,7 @@ TEST_F(ReclaimerTest, WhereNobodyKnowsWhatElseIsFreeAllOfItGoes) {
 TEST_F(ReclaimerTest, ReleasesWhenAllTogetherSuffice) {
   AddAll();
   release_->available = Mebibytes(3);
-  TestSource& second = Add(ReclaimStep::kReleaseIdleChunks, "second");
+  TestSource& second = Add(Reclaimer::Step::kReleaseIdleChunks, "second");
   second.available = Mebibytes(1);
   Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
   EXPECT_EQ(log_,
@@ -269,7 +270,7 @@ TEST_F(ReclaimerTest, SumsOfHugeSourcesDoNotOverflow) {
 
 TEST_F(ReclaimerTest, AsksByPriorityThenInOrderOfRegistration) {
   const auto add = [this](const std::string& name, int priority) {
-    Add(ReclaimStep::kCallbacks, name, priority);
+    Add(Reclaimer::Step::kCallbacks, name, priority);
   };
   add("a", 0);
   add("b", -5);
@@ -283,7 +284,7 @@ TEST_F(ReclaimerTest, AsksByPriorityThenInOrderOfRegistration) {
 TEST_F(ReclaimerTest, AsksNoMoreCallbacksThanItNeeds) {
   AddAll();
   callbacks_->gives = 1;
-  Add(ReclaimStep::kCallbacks, "spared");
+  Add(Reclaimer::Step::kCallbacks, "spared");
   found_ = true;
   EXPECT_TRUE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks", "search"}));
@@ -305,7 +306,7 @@ TEST_F(ReclaimerTest, AsksCallbacksInRoundsWhileTheyGive) {
   for (const std::int64_t rounds : {0, 1, 3, 100}) {
     reclaimer_ = std::make_shared<Reclaimer>(RetryOptions(), rounds);
     int left = 5;
-    TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
+    TestSource& callback = Add(Reclaimer::Step::kCallbacks, "callback");
     callback.gives = 1;
     callback.action = [&] {
       if (--left == 0) callback.gives = 0;
@@ -344,7 +345,7 @@ TEST_F(ReclaimerTest, MemoryThatComesAndGoesIsNoReasonForAnotherRound) {
 TEST_F(ReclaimerTest, ReportsOnceWhenNothingHelped) {
   AddAll();
   callbacks_->gives = 1;
-  Add(ReclaimStep::kReport, "report");
+  Add(Reclaimer::Step::kReport, "report");
   EXPECT_FALSE(Climb(Exhausted(1, 1)));
   EXPECT_EQ(log_.back(), "report");
   EXPECT_EQ(std::count(log_.begin(), log_.end(), "report"), 1);
@@ -354,14 +355,14 @@ TEST_F(ReclaimerTest, ReportsNothingIfACallbackHelped) {
   AddAll();
   callbacks_->gives = 1;
   callbacks_->action = [this] { found_ = true; };
-  Add(ReclaimStep::kReport, "report");
+  Add(Reclaimer::Step::kReport, "report");
   EXPECT_TRUE(Climb(Exhausted(1, 1)));
   EXPECT_EQ(log_.back(), "search");
 }
 
 // It would wait for itself.
 TEST_F(ReclaimerTest, ASourceMayBeUnregisteredInsideItsOwnCall) {
-  TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
+  TestSource& callback = Add(Reclaimer::Step::kCallbacks, "callback");
   callback.gives = 1;
   callback.action = [this] { registrations_[0].Reset(); };
   EXPECT_FALSE(Climb(Exhausted(1, 1)));
@@ -404,7 +405,7 @@ TEST_F(ReclaimerTest, ASourceMayRegisterAnotherSource) {
   AddAll();
   bool done = false;
   drain_->action = [&] {
-    if (!std::exchange(done, true)) Add(ReclaimStep::kFlushCaches, "late");
+    if (!std::exchange(done, true)) Add(Reclaimer::Step::kFlushCaches, "late");
   };
   Climb(Exhausted(Mebibytes(5), 0));
   EXPECT_EQ(log_, (Log{"drain", "flush", "late", "callbacks"}));
@@ -420,7 +421,7 @@ TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
 // Two threads exhaust a place together. Memory that one of them is releasing to
 // the system is not available yet, and the other one must not fail meanwhile.
 TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
-  class Gate final : public ReclaimSource {
+  class Gate final : public Reclaimer::Source {
    public:
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return climbs == 0 ? Mebibytes(1) : 0;
@@ -437,7 +438,7 @@ TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
     std::atomic<bool> open{false};
     std::atomic<bool> is_free{false};
   };
-  class Counter final : public ReclaimSource {
+  class Counter final : public Reclaimer::Source {
    public:
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return 0;
@@ -452,10 +453,10 @@ TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
   };
   Gate gate;
   Counter counter;
-  const auto gate_registration =
-      Reclaimer::Register(reclaimer_, ReclaimStep::kReleaseIdleChunks, gate);
+  const auto gate_registration = Reclaimer::Register(
+      reclaimer_, Reclaimer::Step::kReleaseIdleChunks, gate);
   const auto counter_registration =
-      Reclaimer::Register(reclaimer_, ReclaimStep::kCallbacks, counter);
+      Reclaimer::Register(reclaimer_, Reclaimer::Step::kCallbacks, counter);
 
   std::thread giver([&] {
     Failure failure = Exhausted(Mebibytes(1), 0);

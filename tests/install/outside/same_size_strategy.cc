@@ -34,7 +34,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   }
   ~SameSizeStrategy() override {
     pool().RemoveHolder(*this);
-    GiveBack({});
+    SameSizeStrategy::GiveBackAll();
   }
 
   strata::Allocation* TryAllocate(const strata::Request& request,
@@ -93,7 +93,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   }
   Block* Take(std::size_t size) noexcept {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::RecordList others;
+    strata::RecordSlab::List others;
     Block* found = idle_.Pop();
     while (found != nullptr && found->size != size) {
       others.Push(found);
@@ -106,17 +106,15 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
     return found;
   }
 
-  strata::IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
+  IdleInfo Idle(std::size_t /*fit_bytes*/) const noexcept override {
     const std::lock_guard<strata::SpinLock> guard(lock_);
-    strata::IdleInfo idle;
+    IdleInfo idle;
     idle.bytes = idle.bytes_with_lent = idle_bytes_;
     idle.system_bytes = idle_bytes_ + idle_.size() * strata::kSystemStepBytes;
     return idle;
   }
-  std::size_t GiveBack(
-      const strata::GiveBackRequest& request) noexcept override {
-    if (request.kind != strata::GiveBackRequest::Kind::kAll) return 0;
-    strata::RecordList leaving;
+  std::size_t GiveBackAll() noexcept override {
+    strata::RecordSlab::List leaving;
     {
       const std::lock_guard<strata::SpinLock> guard(lock_);
       std::swap(leaving, idle_);
@@ -135,7 +133,7 @@ class SameSizeStrategy final : public strata::PoolingStrategy {
   const std::size_t unit_bytes_;
   mutable strata::SpinLock lock_;
   // Guarded by lock_.
-  strata::RecordList idle_;
+  strata::RecordSlab::List idle_;
   std::size_t idle_bytes_ = 0;
   strata::UseCounts uses_;
 };

@@ -300,7 +300,7 @@ TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
 TEST_F(AutoGrowthTest, LackOfRecordsIsNoReasonToGrow) {
   Use(WithChunks(4));
   // The stock of the slab is empty.
-  RecordList stock;
+  RecordSlab::List stock;
   RecordSlab::Instance().FillFromStock(stock, SIZE_MAX);
   std::vector<AllocationPtr> live;
   for (std::size_t i = 0; i < Mebibytes(4) / 512; ++i) live.push_back(Get(512));
@@ -436,7 +436,7 @@ TEST_F(AutoGrowthTest, TheErrorCarriesTheNumbersOfEveryLayer) {
     FAIL() << "8 MiB cannot hold 9";
   } catch (const OutOfMemory& error) {
     std::vector<std::string> layers;
-    for (const LayerReport& report : error.layers()) {
+    for (const OutOfMemory::LayerReport& report : error.layers()) {
       layers.push_back(report.layer);
     }
     EXPECT_THAT(layers,

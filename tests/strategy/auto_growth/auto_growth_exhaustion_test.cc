@@ -261,7 +261,7 @@ TEST(AutoGrowthExhaustionTest, ARequestMetInTheEndIsOneMiss) {
 }
 
 // A source that frees the blocks that a test adds.
-class FreeingSource final : public ReclaimSource {
+class FreeingSource final : public Reclaimer::Source {
  public:
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return 0;
@@ -282,8 +282,8 @@ TEST(AutoGrowthExhaustionTest, ACallbackMayFreeAndAllocate) {
   const TestChain chain = place.AddChain();
   AllocationPtr held = chain->Allocate(Mebibytes(30));
   FreeingSource callback;
-  const auto registration =
-      Reclaimer::Register(place.reclaimer(), ReclaimStep::kCallbacks, callback);
+  const auto registration = Reclaimer::Register(
+      place.reclaimer(), Reclaimer::Step::kCallbacks, callback);
   callback.act = [&] {
     Failure failure;
     EXPECT_EQ(chain->AllocateOrNull(Request{Mebibytes(20)}, failure), nullptr);

@@ -334,7 +334,7 @@ TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
   Submit(b_);
   borrowed.reset();
   for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
-  EXPECT_EQ(place_->pool()->loans().Recall(LoanRecall::kWait,
+  EXPECT_EQ(place_->pool()->loans().Recall(ChunkHolder::LoanRecall::kWait,
                                            HolderList::Asked::kAll),
             0U);
   place_->device().ClearFaults();

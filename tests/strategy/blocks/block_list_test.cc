@@ -32,7 +32,7 @@ class BlockListTest : public ::testing::Test {
   AllocationPtr memory_ = place_.pool()->Allocate(Mebibytes(2));
   Chunk chunk_;
   BlockList list_;
-  RecordList records_;
+  RecordSlab::List records_;
 };
 
 TEST_F(BlockListTest, AChunkStartsAsOneBlock) {

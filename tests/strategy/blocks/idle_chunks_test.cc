@@ -44,7 +44,7 @@ class IdleChunksTest : public ::testing::Test {
 TEST_F(IdleChunksTest, WithoutChunksNothingIsFound) {
   EXPECT_EQ(idle_.first(), nullptr);
   EXPECT_EQ(idle_.Smallest(1), nullptr);
-  IdleInfo sizes;
+  ChunkHolder::IdleInfo sizes;
   idle_.FillInSizes(1, sizes);
   EXPECT_EQ(sizes.best_fit, 0U);
   EXPECT_EQ(sizes.largest, 0U);
@@ -54,7 +54,7 @@ TEST_F(IdleChunksTest, WithoutChunksNothingIsFound) {
 TEST_F(IdleChunksTest, FindsTheSmallestThatIsLargeEnough) {
   AddAll();
   EXPECT_EQ(idle_.Smallest(1), &chunks_[1]);
-  IdleInfo sizes;
+  ChunkHolder::IdleInfo sizes;
   idle_.FillInSizes(Mebibytes(1) + 1, sizes);
   EXPECT_EQ(sizes.best_fit, Mebibytes(3));
   EXPECT_EQ(idle_.Smallest(Mebibytes(4)), &chunks_[2]);

@@ -32,7 +32,7 @@ TEST_F(RecordStockTest, RestocksToABatch) {
 
 TEST_F(RecordStockTest, HasWhatTheSlabHasWithoutTheHeap) {
   RecordStock stock(slab_);
-  RecordList all;
+  RecordSlab::List all;
   slab_.FillFromStock(all, SIZE_MAX);
   const HeapCallCounter heap;
   EXPECT_FALSE(stock.Has(1));
@@ -59,7 +59,7 @@ TEST_F(RecordStockTest, ASupplyGivesBackWhatIsNotTaken) {
 
 TEST_F(RecordStockTest, ShedsHalfOfWhatIsTooMuchAndBlanksIt) {
   RecordStock stock(slab_);
-  RecordList many;
+  RecordSlab::List many;
   ASSERT_TRUE(slab_.Fill(many, 2000));
   std::byte somewhere{};
   while (Block* record = many.Pop()) {

@@ -86,7 +86,8 @@ TEST_F(VmmReleaseTest, AnExportWhileTheStrategyEndsKeepsIt) {
     EXPECT_EQ(ExportMapped(*block, &exported), Status::kSuccess);
     block.reset();
     b_->Release();
-    pool().loans().Recall(LoanRecall::kIdle, HolderList::Asked::kAll);
+    pool().loans().Recall(ChunkHolder::LoanRecall::kIdle,
+                          HolderList::Asked::kAll);
   });
   pool().loans().EndRetired();
   device().SetCallObserver(nullptr);
@@ -132,7 +133,8 @@ TEST_F(VmmReleaseTest, AnOfferedLoanServesNoLegacyRequest) {
   Submit(b_);
   device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
   device().AddFault(FailAll(DeviceCall::kSynchronize));
-  pool().loans().Recall(LoanRecall::kWait, HolderList::Asked::kAll);
+  pool().loans().Recall(ChunkHolder::LoanRecall::kWait,
+                        HolderList::Asked::kAll);
   device().ClearFaults();
   Failure failure;
   const AllocationPtr chunk = a_->AllocateOrNull(

@@ -21,9 +21,6 @@ class CountingHolder final : public ChunkHolder {
     return IdleInfo();
   }
   bool IdleIsDone() noexcept override { return true; }
-  std::size_t GiveBack(const GiveBackRequest& /*request*/) noexcept override {
-    return 0;
-  }
   std::size_t SmallestLendable(std::size_t /*bytes*/) const noexcept override {
     ++borrows;
     return 0;

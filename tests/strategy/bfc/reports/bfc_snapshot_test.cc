@@ -220,7 +220,7 @@ TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
 
 // A callback is a rung too, whatever its time of registration and its priority.
 TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
-  struct FreesIt : ReclaimSource {
+  struct FreesIt : Reclaimer::Source {
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return 0;
     }
@@ -239,7 +239,7 @@ TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
   FreesIt callback;
   callback.block = pool.bfc().AllocateOrNull(Request{3 * kMiB}, failure);
   const Reclaimer::Registration registration =
-      pool.pool().RegisterReclaim(ReclaimStep::kCallbacks, callback,
+      pool.pool().RegisterReclaim(Reclaimer::Step::kCallbacks, callback,
                                   /*priority=*/-1000);
   EXPECT_NE(pool.bfc().AllocateOrNull(Request{4 * kMiB}, failure), nullptr);
   EXPECT_TRUE(maps.maps.empty());

@@ -1,6 +1,7 @@
 // Memory of an AllocatorFacade for other processes, other devices and network
 // cards.
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -36,9 +37,13 @@ void RequireOwn(const char* what, const Allocation& allocation,
 ExportedMemory AllocatorFacade::Export(const Allocation& allocation) {
   PlaceState& state = Find(allocation.place());
   RequireOwn("Export", allocation, state);
-  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
-  if (!relaxed) ThrowNotRelaxed("Export");
   ExportedMemory exported;
+  std::optional<CaptureGate::CallScope> scope;
+  if (Device* const device = state.device()) {
+    if (!scope.emplace(&graph_pools_->gate(), *device)) {
+      ThrowNotRelaxed("Export");
+    }
+  }
   const Status status = ExportMapped(allocation, &exported);
   if (status == Status::kNotSupported) {
     throw std::invalid_argument(
@@ -55,8 +60,8 @@ ImportedMemory AllocatorFacade::Import(Place place,
                                        const std::vector<SharedPiece>& pieces) {
   RequireDevicePlace("Import", place);
   PlaceState& state = Find(place);
-  const CaptureGate::RelaxedScope relaxed(graph_pools_->gate(), state.device());
-  if (!relaxed) ThrowNotRelaxed("Import");
+  const CaptureGate::CallScope scope(&graph_pools_->gate(), *state.device());
+  if (!scope) ThrowNotRelaxed("Import");
   return ImportedMemory::Map(platform_, *state.device(), pieces,
                              state.strategy_options().peers->grants()->devices);
 }

@@ -79,8 +79,9 @@ class IdleMarket {
   // Releases all idle memory to the system. Returns the bytes released. Stops
   // waiting for streams once `bytes` were released without a wait.
   std::size_t GiveBackAll(std::size_t bytes) noexcept;
-  // Releases offered chunks to the system after a wait for their last use, and
-  // the idle memory of ended pools. Returns the bytes released.
+  // Releases to the system, after waits for the last use: offered chunks, and
+  // the idle memory of ended pools and of retired holders. Returns the bytes
+  // released.
   std::size_t Release() noexcept;
   // Like Release(), and also releases memory if the wait for its last use
   // fails. Call it after the last allocation at the place.

@@ -120,7 +120,7 @@ std::size_t Loans::ReleaseRetired() noexcept {
 std::size_t Loans::End(std::size_t most, Wait wait) noexcept {
   std::size_t given = 0;
   for (std::uint64_t calls = ++end_calls_;;) {
-    given += EndSome(most, wait);
+    given += EndSome(most, std::exchange(wait, Wait::kNever));
     // Another call may have missed a holder that this call had taken out.
     const std::uint64_t now = end_calls_;
     if (now == calls) return given;

@@ -67,6 +67,7 @@ class Loans {
 
  private:
   enum class Wait : std::uint8_t { kNever, kForWork };
+  // Waits in the first round only.
   std::size_t End(std::size_t most, Wait wait) noexcept;
   // One round of End().
   std::size_t EndSome(std::size_t most, Wait wait) noexcept;
@@ -82,7 +83,7 @@ class Loans {
   std::unique_ptr<ChunkHolder> first_retired_;
   ChunkHolder* last_retired_ = nullptr;  // guarded by lock_
   std::atomic<std::size_t> retired_count_{0};
-  std::atomic<std::uint64_t> end_calls_{0};  // calls of EndRetired()
+  std::atomic<std::uint64_t> end_calls_{0};  // calls of End()
   std::atomic<ChunkHolder::End> end_{ChunkHolder::End::kWhenDone};
 };
 

@@ -36,8 +36,9 @@ namespace strata {
 //     round is a change if fewer bytes are in use, or more bytes are idle or
 //     free on the device, than after any earlier round. So threads that
 //     allocate concurrently cannot make the rounds endless.
-//   - Other facades of the device are asked once, if their idle memory and the
-//     free memory of the device could together meet the request.
+//   - Other facades of the device are asked once, if their idle memory, the
+//     idle memory here and the free memory of the device could together meet
+//     the request.
 //   - While another thread releases memory to the system, that memory is
 //     neither idle nor free for a moment. A climb that found nothing waits for
 //     this and searches again.
@@ -143,7 +144,8 @@ class Reclaimer {
   // Runs each callback once. Sets `gave` if one of them released memory.
   bool RunRound(Stream stream, Failure& failure, FunctionRef<bool()> search,
                 std::uint64_t& seen, bool& gave);
-  // Asks other facades. Searches once more if they released memory.
+  // Asks other facades. Searches once more if they released memory, and then
+  // runs the own steps again.
   bool AskOthers(Stream stream, Failure& failure, FunctionRef<bool()> search,
                  std::uint64_t& seen);
   bool Retry(Stream stream, Failure& failure, FunctionRef<bool()> search,

@@ -107,7 +107,8 @@ class AutoGrowthAllocator : public PoolingStrategy,
   bool IdleIsDone() noexcept override {
     return is_over_ || (may_ask_stream() && PoolingStrategy::IdleIsDone());
   }
-  // The stream of a graph pool knows its own end.
+  // True if calls of the device may name the stream. Without a timeline it is
+  // the stream of a graph pool, which knows its own end.
   bool may_ask_stream() const {
     return has_stream_ || chain_stream().timeline() == nullptr;
   }

@@ -31,8 +31,12 @@ bool AutoGrowthAllocator::AwaitStream() noexcept {
                 status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); its memory is kept until it can be waited for";
-  // No chain submits work any more.
-  if (status == Status::kSuccess && !may_ask_stream()) is_over_ = true;
+  if (status == Status::kSuccess && !may_ask_stream()) {
+    // No chain submits work any more.
+    const auto joined = LockJoined();
+    epochs_.PassAll();
+    is_over_ = true;
+  }
   return status == Status::kSuccess;
 }
 

@@ -93,10 +93,6 @@ class AutoGrowthPolicy {
   bool MayCut(std::size_t chunk_bytes, std::size_t size, std::size_t room_bytes,
               std::size_t unused_bytes) const {
     const std::size_t rest = chunk_bytes - size;
-    // A loan that is split can neither be returned nor move.
-    if (maps_pages_) {
-      return rest <= size / kCutRestDivisor || chunk_bytes <= kSystemStepBytes;
-    }
     if (StaysWhole(chunk_bytes)) {
       return StaysWhole(size) && rest < kMostWholeRestBytes;
     }
@@ -104,6 +100,12 @@ class AutoGrowthPolicy {
            rest <= size / kCutRestDivisor || chunk_bytes <= kCutChunkBytes ||
            !graded_;
   }
+  // As MayCut, for an idle loan: once split, it cannot be returned.
+  static bool MayCutLoan(std::size_t loan_bytes, std::size_t size) {
+    return loan_bytes - size <= size / kCutRestDivisor ||
+           loan_bytes <= kSystemStepBytes;
+  }
+  bool maps_pages() const { return maps_pages_; }
   // Whether long-lived blocks have chunks of their own.
   bool keeps_apart() const { return !maps_pages_; }
   // Whether a refused growth frees an idle chunk to make room.

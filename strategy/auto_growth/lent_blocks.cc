@@ -51,7 +51,10 @@ Block* LentBlocks::FindToLend(std::size_t bytes,
     Block* block = blocks.FindBest(bytes, [&](Block& b) {
       if (!IsLendable(b) || !is_fit(b)) return false;
       if (!BlockList::IsWholeChunk(&b)) return true;
-      if (!MayCut(b.size, bytes)) return false;
+      const bool may_cut = policy_.maps_pages()
+                               ? AutoGrowthPolicy::MayCutLoan(b.size, bytes)
+                               : MayCut(b, bytes);
+      if (!may_cut) return false;
       if (idle == nullptr || FreeIndex::IsBetter(&b, idle)) idle = &b;
       return false;
     });

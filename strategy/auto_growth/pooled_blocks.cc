@@ -12,8 +12,11 @@ PooledBlocks::PooledBlocks(ChainState& state, const MemoryBudget& budget,
                    policy.granule_bytes(), policy.front_cache().searches());
 }
 
-bool PooledBlocks::MayCut(std::size_t chunk_bytes, std::size_t size) const {
-  return policy_.MayCut(chunk_bytes, size, budget_.last_room_bytes(),
+bool PooledBlocks::MayCut(const Block& chunk, std::size_t size) const {
+  if (policy_.maps_pages() && chunk.chunk->is_loan) {
+    return AutoGrowthPolicy::MayCutLoan(chunk.size, size);
+  }
+  return policy_.MayCut(chunk.size, size, budget_.last_room_bytes(),
                         unused_bytes());
 }
 
@@ -119,7 +122,7 @@ Block* PooledBlocks::FindAmongAll(Pool own, std::size_t size) noexcept {
   Block* block = blocks.TakeBestFit(size);
   if (block == nullptr) return nullptr;
   if (BlockList::IsWholeChunk(block)) {
-    if (!MayCut(block->size, size)) {
+    if (!MayCut(*block, size)) {
       blocks.Insert(block);
       return nullptr;
     }

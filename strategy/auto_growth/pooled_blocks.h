@@ -134,7 +134,12 @@ class PooledBlocks {
   }
   // The largest free block, to the accuracy of its class.
   std::size_t LargestFree() const noexcept;
-  bool MayCut(std::size_t chunk_bytes, std::size_t size) const;
+  // Whether an idle chunk may be split for `size`.
+  bool MayCut(const Block& chunk, std::size_t size) const;
+  // Whether a free block may serve `size`.
+  bool MayServe(const Block& block, std::size_t size) const {
+    return !BlockList::IsWholeChunk(&block) || MayCut(block, size);
+  }
   // Call it after the bytes of the chunks have changed.
   void LimitCache() noexcept {
     cache_.set_limit_bytes(
@@ -177,12 +182,6 @@ class PooledBlocks {
     IdleListOf(chunk).Remove(chunk);
     chunk->recalls_before_use = recalls_;
   }
-  // Whether a free block may serve `size`. An idle chunk may, if the policy
-  // allows to split it. Beside ranges, the policy is about loans.
-  bool MayServe(const Block& block, std::size_t size) const {
-    return !BlockList::IsWholeChunk(&block) ||
-           (has_ranges_ && !block.chunk->is_loan) || MayCut(block.size, size);
-  }
   // Bytes to take of a free block for a block of `size`.
   std::size_t BytesToTake(const Block& block, std::size_t size) const {
     return policy_.StaysWhole(block.size) && BlockList::IsWholeChunk(&block)
@@ -199,7 +198,7 @@ class PooledBlocks {
   // At least one record is in stock.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
   // As TakeBestFit, where chunks are ranges. Also null if the best fit is an
-  // idle loan; then FindSlowly decides.
+  // idle chunk; then FindSlowly decides.
   Block* TakeInRanges(Pool pool, std::size_t size) noexcept;
   // Splits `size` bytes from an open block. The rest stays in its list, next to
   // the large hole. At least one record is in stock.

@@ -122,9 +122,15 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Takes a free handle of exactly `size` bytes; null if there is none. Hold
   // lock_, with two records in stock.
   Block* TakeWholeHandle(std::size_t size) noexcept;
-  // Splits any free block of a pool, even an idle chunk that should stay whole.
-  // Null if there is none. Hold lock_, with a record in stock.
-  Block* CarveAny(Pool own, std::size_t size) noexcept;
+  // The idle chunks that may be split.
+  enum class Cuts {
+    kAsPolicy,  // as for other requests
+    kEnds,      // if the rest is less than a page
+    kAll,
+  };
+  // Splits the smallest free block of a pool that `cuts` permits; looks at all
+  // blocks. Null if there is none. Hold lock_, with a record in stock.
+  Block* CarveAny(Pool own, std::size_t size, Cuts cuts) noexcept;
   // Plans one new handle of `size` bytes in a hole. Hold lock_.
   Attempt PlanHandle(Pool own, std::size_t size, const Effort& effort,
                      GrowthPlan& plan) noexcept;
@@ -232,6 +238,8 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   bool CollectFree(GrowthPlan& plan) const;
   // Bytes of free and refused handles. Hold lock_.
   std::size_t IdlePageBytesLocked() const;
+  // Bytes of handles that become free when all loans return. Hold lock_.
+  std::size_t LentPageBytes() const;
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
     return {blocks_.chunk_bytes(), peak_taken_bytes_, moved_since_peak_,

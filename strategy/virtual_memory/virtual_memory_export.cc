@@ -186,6 +186,7 @@ Status VirtualMemoryAllocator::ApplyGrants() noexcept {
             std::max(handles[i]->access_version, grants->version);
       }
     }
+    pool().budget().NotifyIdle();
     if (status != Status::kSuccess) return status;
   }
 }

@@ -242,7 +242,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
   if (effort.is_one_handle) return PlanHandle(own, size, effort, plan);
   *block = FindAndCarve(own, size);
   // That looks at the first blocks of a class only.
-  if (*block == nullptr) *block = CarveAny(own, size);
+  if (*block == nullptr) *block = CarveAny(own, size, Cuts::kAsPolicy);
   if (*block != nullptr) return Attempt::kServed;
   if (taken_bytes_ + size > peak_taken_bytes_) {
     peak_taken_bytes_ = taken_bytes_ + size;
@@ -342,7 +342,6 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     UndoPlan(plan);
   }
   CatchUpGrants();
-  pool().budget().NotifyIdle();
   return Attempt::kFailed;
 }
 

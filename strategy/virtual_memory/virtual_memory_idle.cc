@@ -226,8 +226,7 @@ ChunkHolder::IdleInfo VirtualMemoryAllocator::Idle(
   IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
   const auto joined = LockJoined();
   const std::size_t page_bytes = IdlePageBytesLocked();
-  // Idle loans return to the ranges of their lenders.
-  const std::size_t with_lent = page_bytes + idle_loans_.bytes();
+  const std::size_t with_lent = page_bytes + LentPageBytes();
   idle.bytes += page_bytes;
   idle.bytes_with_lent += with_lent;
   idle.system_bytes += with_lent;
@@ -265,7 +264,7 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
     FreeRanges();
     return;
   }
-  // During a capture nothing returns to the driver; EndRetired releases it.
+  // During a capture nothing returns to the driver, but later.
   const CaptureGate::Calm calm(*timeline->gate());
   if (!calm) return;
   ReleaseFree(SIZE_MAX, Wait::kNever);

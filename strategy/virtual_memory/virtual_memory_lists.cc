@@ -18,6 +18,35 @@ std::size_t VirtualMemoryAllocator::IdlePageBytesLocked() const {
   return bytes;
 }
 
+std::size_t VirtualMemoryAllocator::LentPageBytes() const {
+  const auto is_idle = [](const Block* block) {
+    return block != nullptr && (block->is_free || HasFlag(*block, kBlockLent));
+  };
+  std::size_t bytes = 0;
+  for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
+       chunk = chunk->next) {
+    if (!chunk->is_range || chunk->loans == 0) continue;
+    const std::byte* counted = nullptr;  // the end of the last counted handle
+    for (const Block* lent = chunk->first; lent != nullptr; lent = lent->next) {
+      if (lent->is_free || !is_idle(lent)) continue;
+      // The run of free and lent blocks around it.
+      const Block* first = lent;
+      while (is_idle(first->previous)) first = first->previous;
+      const Block* last = lent;
+      while (is_idle(last->next)) last = last->next;
+      for (std::byte* at = lent->data; at < EndOf(*lent);) {
+        const PageHandle& handle = *RangeOf(*lent).HandleAt(at);
+        at = handle.end();
+        if (handle.base < first->data || at > EndOf(*last)) continue;
+        if (handle.pins != 0 || at <= counted) continue;
+        bytes += handle.bytes;
+        counted = at;
+      }
+    }
+  }
+  return bytes;
+}
+
 std::size_t VirtualMemoryAllocator::IdlePageBytes() const noexcept {
   const auto joined = LockJoined();
   return IdlePageBytesLocked();

@@ -151,10 +151,14 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanHandle(
   return Attempt::kPlanned;
 }
 
-Block* VirtualMemoryAllocator::CarveAny(Pool own, std::size_t size) noexcept {
-  Block* const block =
-      index(own).FindBest(size, [](const Block&) { return true; });
-  return block != nullptr ? Carve(block, size) : nullptr;
+Block* VirtualMemoryAllocator::CarveAny(Pool own, std::size_t size,
+                                        Cuts cuts) noexcept {
+  Block* const found = index(own).FindBest(size, [&](const Block& block) {
+    if (!BlockList::IsWholeChunk(&block) || cuts == Cuts::kAll) return true;
+    return cuts == Cuts::kEnds ? block.size - size < kPageBytes
+                               : MayCut(block, size);
+  });
+  return found != nullptr ? Carve(found, size) : nullptr;
 }
 
 Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
@@ -170,7 +174,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     const auto joined = LockJoined();
     has_records = records_.Has(kCuts);
     if (has_records) {
-      block = may_grow ? FindAndCarve(kChunks, size) : CarveAny(kChunks, size);
+      block = CarveAny(kChunks, size, may_grow ? Cuts::kEnds : Cuts::kAll);
     }
   } while (!has_records && records_.Restock(lock_));
   if (block == nullptr && !may_grow) {
@@ -188,13 +192,14 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
     // As large as the request, so that importers see few other blocks.
     for (const std::size_t bytes : {AlignUp(size, kPageBytes), size}) {
       chunk->memory = pool().TryAllocate(Request{bytes}, failure);
-      if (chunk->memory != nullptr || !failure.IsExhaustion()) break;
+      const bool is_last = bytes == size;
+      if (chunk->memory != nullptr || !failure.IsExhaustion() || is_last) break;
     }
     const auto joined = LockJoined();
     records_.TakeFrom(supply);
     block = chunk->memory != nullptr
                 ? Publish(*this, kChunks, chunk.release(), size)
-                : CarveAny(kChunks, size);
+                : CarveAny(kChunks, size, Cuts::kAll);
     if (block == nullptr) {
       failure.requested_bytes = request.bytes;
       return nullptr;

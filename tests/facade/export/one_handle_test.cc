@@ -173,6 +173,15 @@ TEST_F(ExportTest, ChunkWithARestServesItsSizeAgain) {
   EXPECT_EQ(Count(DeviceCall::kMemAlloc), 1U);
 }
 
+// An importer sees all of a chunk.
+TEST_F(ExportTest, SmallLegacyRequestLeavesALargeChunkWhole) {
+  Build(std::string(kMapped) + ",gpu_memory_limit_mb=12");
+  Alloc(4 * kPage, kLegacyIpc).reset();
+  const AllocationPtr small = Alloc(Kibibytes(64), kLegacyIpc);
+  const AllocationPtr large = Alloc(4 * kPage, kLegacyIpc);
+  EXPECT_EQ(Reserved(), 5 * kPage);
+}
+
 TEST_F(ExportTest, OtherMemoryServesNoLegacyRequests) {
   Build();
   Request request{1000};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -173,7 +174,7 @@ TEST_F(TwoPeersTest, PeerReachesAllMemoryWhateverOtherThreadsDo) {
       growth = std::async(std::launch::async, [&] {
         facade().Alloc(kPlace, 6 * kPage, stream).reset();
       });
-      stopped.get_future().wait();
+      stopped.get_future().wait_for(std::chrono::seconds(10));
     }
   });
   facade().EnablePeerAccess(kPlace, 2);

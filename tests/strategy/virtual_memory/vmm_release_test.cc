@@ -122,6 +122,30 @@ TEST_F(VmmReleaseTest, AStreamThatMayBeGoneIsNotNamed) {
   EXPECT_EQ(reserved(), 2 * kMiB);
 }
 
+TEST_F(VmmReleaseTest, AGrowthLeavesAnIdleLoanWhole) {
+  options_.progress = "manual";
+  Build();
+  b_ = place_->AddChain();
+  a_->Allocate(16 * kMiB).reset();
+  AllocationPtr block = b_->Allocate(16 * kMiB);
+  Submit(b_);
+  block.reset();
+  block = b_->Allocate(4 * kMiB);
+  EXPECT_EQ(reserved(), 20 * kMiB);
+  device().StepAll();
+}
+
+// The handle is larger than the loan in it.
+TEST_F(VmmReleaseTest, AnIdleLoanCountsWithItsHandle) {
+  options_.memory_bytes = 80 * 1024 * kMiB;
+  Build();
+  b_ = place_->AddChain();
+  a_->Allocate(64 * kMiB).reset();
+  b_->Allocate(kMiB).reset();
+  EXPECT_EQ(reserved(), 64 * kMiB);
+  EXPECT_EQ(pool().IdleBytes(), 64 * kMiB);
+}
+
 // cudaIpcGetMemHandle knows chunks only.
 TEST_F(VmmReleaseTest, AnOfferedLoanServesNoLegacyRequest) {
   options_.progress = "manual";

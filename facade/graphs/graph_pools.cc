@@ -143,7 +143,9 @@ std::uint64_t GraphPools::Enter(GraphPoolId id, const Stream& stream) {
                              " was announced already");
     }
   }
-  announced_.push_back({stream, 0, found->second.pool, announcements_ + 1});
+  announced_.push_back({.stream = stream,
+                        .pool = found->second.pool,
+                        .number = announcements_ + 1});
   return ++announcements_;
 }
 
@@ -182,10 +184,13 @@ void GraphPools::CaptureEnded(GraphPoolId id) {
   }
   if (seen.number == 0) return;
   CaptureStatus status = CaptureStatus::kNone;
+  Status answer = Status::kSuccess;
   timelines_->WhileThere(seen.stream, [&](Device& on) {
-    static_cast<void>(on.StreamIsCapturing(seen.stream, &status));
+    answer = on.StreamIsCapturing(seen.stream, &status);
   });
-  if (status != CaptureStatus::kActive) Withdraw(seen.number);
+  if (answer == Status::kSuccess && status != CaptureStatus::kActive) {
+    Withdraw(seen.number);
+  }
 }
 
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
@@ -210,8 +215,8 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
   std::vector<Stream> origins;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    for (const Announced& other : announced_) {
-      if (other.capture == capture) return other.pool;
+    for (Announced& other : announced_) {
+      if (other.capture == capture) return PoolWith(other, stream);
       if (other.capture == 0 && other.stream.uid != 0) {
         origins.push_back(other.stream);
       }
@@ -235,13 +240,30 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   for (Announced& other : announced_) {
-    if (other.capture == capture) return other.pool;
+    if (other.capture == capture) return PoolWith(other, stream);
     if (other.capture != 0 || !(other.stream == origin)) continue;
     other.capture = capture;
-    if (other.stream.uid == 0) other.stream = stream;
-    return other.pool;
+    return PoolWith(other, stream);
   }
   return nullptr;
+}
+
+const std::shared_ptr<GraphPool>& GraphPools::PoolWith(Announced& announced,
+                                                       const Stream& stream) {
+  if (announced.stream.uid == 0) {
+    announced.stream = stream;
+    announced.is_learned = true;
+  }
+  return announced.pool;
+}
+
+void GraphPools::ForgetStream(const Announced& seen) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (Announced& other : announced_) {
+    if (other.number != seen.number || !(other.stream == seen.stream)) continue;
+    other.stream = Stream();
+    other.is_learned = false;
+  }
 }
 
 bool GraphPools::CloseEnded(Device& device) noexcept {
@@ -258,7 +280,12 @@ bool GraphPools::CloseEnded(Device& device) noexcept {
   }
   bool is_any_over = false;
   for (const Announced& seen : known) {
-    if (!IsOver(seen)) continue;
+    bool is_there = false;
+    if (!IsOver(seen, &is_there)) continue;
+    if (!is_there && seen.is_learned) {
+      ForgetStream(seen);
+      continue;
+    }
     is_any_over |= WithdrawIf([&](const Announced& other) {
       return other.number == seen.number && other.capture == seen.capture;
     });
@@ -266,10 +293,10 @@ bool GraphPools::CloseEnded(Device& device) noexcept {
   return is_any_over;
 }
 
-bool GraphPools::IsOver(const Announced& seen) const noexcept {
+bool GraphPools::IsOver(const Announced& seen, bool* is_there) const noexcept {
   // A capture ends with its stream, even if it never began.
   bool is_over = true;
-  timelines_->WhileThere(seen.stream, [&](Device& on) {
+  *is_there = timelines_->WhileThere(seen.stream, [&](Device& on) {
     CaptureStatus status = CaptureStatus::kActive;
     is_over = seen.capture != 0 &&
               on.StreamIsCapturing(seen.stream, &status) == Status::kSuccess &&

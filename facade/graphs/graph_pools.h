@@ -65,7 +65,7 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   // was withdrawn already.
   void Withdraw(std::uint64_t announcement) noexcept;
   // Withdraws the capture that is announced for the pool, unless it is under
-  // way.
+  // way or the device cannot say so.
   //
   // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);
@@ -112,7 +112,10 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
     int references = 0;
   };
   struct Announced {
-    Stream stream;              // uid 0: unknown yet
+    Stream stream;  // uid 0: unknown
+    // Whether the stream was learned from a request: it may be a fork, which
+    // can end before its capture.
+    bool is_learned = false;
     std::uint64_t capture = 0;  // 0: unknown yet
     std::shared_ptr<GraphPool> pool;
     std::uint64_t number = 0;  // number of the announcement
@@ -124,7 +127,9 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   void ForEachGraphDevice(FunctionRef<void(Device&)> ask) const noexcept;
   std::uint64_t Enter(GraphPoolId id, const Stream& stream);
   // Whether its capture or its stream has ended. One device call.
-  bool IsOver(const Announced& seen) const noexcept;
+  bool IsOver(const Announced& seen, bool* is_there) const noexcept;
+  // The stream of the announcement has ended, but its capture has not.
+  void ForgetStream(const Announced& seen) noexcept;
   // Withdraws the first announcement that `is_meant`. False if there is none.
   template <class Predicate>
   bool WithdrawIf(Predicate is_meant) noexcept;
@@ -134,6 +139,9 @@ class GraphPools final : public CaptureHolds, public CapturedAlloc {
   // The pool announced for the capture: by its id, or by the announced streams.
   std::shared_ptr<GraphPool> PoolOf(const Stream& stream,
                                     std::uint64_t capture);
+  // The pool of `announced`, which learns `stream` if it has none. Hold mutex_.
+  static const std::shared_ptr<GraphPool>& PoolWith(Announced& announced,
+                                                    const Stream& stream);
   const std::shared_ptr<TimelineTable> timelines_;
   mutable std::mutex mutex_;
   std::map<GraphPoolId, Entry> pools_;  // guarded by mutex_

@@ -28,6 +28,50 @@ class GraphEndedStreamTest : public GraphFixture {
   }
 };
 
+// The announcement names no stream, and the first request is of a fork.
+TEST_F(GraphEndedStreamTest, AForkThatEndsLeavesItsCapture) {
+  Build();
+  const Stream origin = NewStream();
+  const Stream fork = NewStream();
+  facade().Wrap(origin.handle, 0);
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph();
+  ASSERT_EQ(device().StreamBeginCapture(origin, CaptureMode::kThreadLocal),
+            Status::kSuccess);
+  Join(origin, fork);
+  const AllocationPtr of_fork = Alloc(Mebibytes(1), fork);
+  Join(fork, origin);
+  End(fork);
+  AllocationPtr inside = Alloc(Mebibytes(1), origin);
+  const void* const captured = inside->data();
+  Use(inside, origin);
+  inside.reset();
+  Graph graph;
+  ASSERT_EQ(device().StreamEndCapture(origin, &graph), Status::kSuccess);
+  facade().KeepForGraph(id, 0, graph);
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+  // The graph holds its memory.
+  EXPECT_NE(Alloc(Mebibytes(1), origin)->data(), captured);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+}
+
+TEST_F(GraphEndedStreamTest, AFailedQueryLeavesACapture) {
+  Build();
+  const Stream stream = NewStream();
+  CaptureGuard guard(facade(), stream);
+  FaultRule rule;
+  rule.call = DeviceCall::kStreamIsCapturing;
+  rule.nth = 1;
+  device().AddFault(rule);
+  facade().CaptureEnded(guard.pool());
+  device().ClearFaults();
+  AllocationPtr inside = Alloc(Mebibytes(1), stream);
+  const void* const captured = inside->data();
+  Use(inside, stream);
+  inside.reset();
+  Finish(guard);
+  EXPECT_NE(Alloc(Mebibytes(1), stream)->data(), captured);
+}
+
 TEST_F(GraphEndedStreamTest, ByAFreeOfWhatItAllocated) {
   for (const char* strategy :
        {"auto_growth", "bfc", "cuda_malloc_async", "direct"}) {

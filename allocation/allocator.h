@@ -26,7 +26,7 @@ class Reclaimer;
 //   layer calls the virtual functions of the layer below it. Almost every
 //   virtual function is pure, so that a layer that does not forward a call
 //   fails to compile. The exceptions are returns_handles(), RecordUse(),
-//   unserved_flags(), unreturned_bytes() and AppendUnreturned().
+//   system_size(), unserved_flags(), unreturned_bytes() and AppendUnreturned().
 // Threads: any thread may call any function, concurrently.
 // Lifetime: outlives every Allocation it made. The chains of a facade ensure
 //   this.
@@ -125,6 +125,11 @@ class Allocator {
   // passed on like any other. A strategy cannot split memory without addresses.
   // So only layers that pass requests on unchanged need to forward this call.
   virtual bool returns_handles() const { return false; }
+  // The size of the piece of memory that the system returns for a request of
+  // `bytes`.
+  virtual std::size_t system_size(std::size_t bytes) const {
+    return underlying() != nullptr ? underlying()->system_size(bytes) : bytes;
+  }
   // The RequestFlags about memory that this layer cannot serve. A request with
   // a flag that some layer of the chain cannot serve is a bad request.
   virtual std::uint32_t unserved_flags() const { return 0; }

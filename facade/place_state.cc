@@ -295,6 +295,9 @@ void PlaceState::WatchIfOwn(const Stream& stream) const {
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
   strategy_->ForgetOver();
   WatchIfOwn(stream);
+  // Without the lock: it may log that another stream is lost, and a log sink
+  // may allocate.
+  if (has_streams()) static_cast<void>(timelines_->Of(stream));
   Front* front = nullptr;
   {
     const std::lock_guard<std::mutex> guard(fronts_mutex_);

@@ -48,6 +48,9 @@ class HitPath {
     return (state_ != nullptr && state_->cache.Give(block)) ||
            GiveCached(block);
   }
+  // Undoes Take(), for callers that cannot use the block. The caller may have
+  // released the lock meanwhile, if there is one.
+  virtual void PutBack(Block* block) noexcept { Give(block); }
   // True if Give() never returns false.
   virtual bool takes_all() const noexcept { return false; }
   // True if Take() finds every block that a walk without growth would find.

@@ -188,7 +188,7 @@ void NumaAllocator::Bind(void* data, std::size_t bytes) noexcept {
          "first. Further failures are not logged";
 }
 
-std::size_t NumaAllocator::SizeOf(std::size_t bytes) const {
+std::size_t NumaAllocator::system_size(std::size_t bytes) const {
   return AlignUp(bytes, HostPageBytes());
 }
 

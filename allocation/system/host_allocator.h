@@ -110,7 +110,7 @@ class NumaAllocator final : public SystemAllocator {
   std::size_t max_alignment() const override { return kMaxAlignment; }
 
  protected:
-  std::size_t SizeOf(std::size_t bytes) const override;
+  std::size_t system_size(std::size_t bytes) const override;
   void* Obtain(const Request& request, Failure& failure) noexcept override;
   Status Return(void* data, std::size_t bytes) noexcept override;
 

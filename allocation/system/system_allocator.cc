@@ -39,7 +39,7 @@ Allocation* SystemAllocator::TryAllocate(const Request& request,
   }
   failure.reason = Failure::Reason::kNone;
   block->data = static_cast<std::byte*>(data);
-  block->size = SizeOf(request.bytes);
+  block->size = system_size(request.bytes);
   block->requested = request.bytes;
   block->set_place(place_);
   block->flags = kBlockLive;

@@ -51,13 +51,12 @@ class SystemAllocator : public Allocator {
   Reclaimer* reclaimer() const final { return nullptr; }
   HitPath* hit_path() final { return nullptr; }
   std::uint32_t unserved_flags() const override { return kLegacyIpc; }
+  std::size_t system_size(std::size_t bytes) const override { return bytes; }
 
  protected:
   SystemAllocator(Place place, std::size_t natural_alignment)
       : place_(place), natural_alignment_(natural_alignment) {}
 
-  // Size of the memory that Obtain() returns for a request of `bytes`.
-  virtual std::size_t SizeOf(std::size_t bytes) const { return bytes; }
   // Bytes of the pieces in use.
   std::uint64_t in_use_bytes() const { return in_use_bytes_.load(); }
 

@@ -113,6 +113,10 @@ Allocation* BuddySource::Take(std::size_t size, Failure& failure) noexcept {
       Request{size, kBlockAlignmentBytes}, *stream_, failure);
   // The pool may have provided a larger one.
   held_bytes_ += (memory != nullptr ? memory->size() : 0) - size;
+  if (memory == nullptr && pool_->reclaimer() != nullptr) {
+    // Other requests may have met the cap meanwhile.
+    pool_->reclaimer()->retry().NotifyReturn(size, Failure::Reason::kLimit);
+  }
   return memory;
 }
 

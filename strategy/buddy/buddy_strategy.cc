@@ -267,7 +267,14 @@ bool BuddyStrategy::IsConsistent() const {
 
 ChunkHolder::IdleInfo BuddyStrategy::Idle(
     std::size_t fit_bytes) const noexcept {
+  TakeInAll();
   IdleInfo idle;
+  {
+    // Blocks that a release waits for.
+    const std::lock_guard<SpinLock> guard(huge_lock_);
+    idle.bytes_with_lent = left_huge_.bytes;
+    idle.system_bytes = left_huge_.bytes + left_huge_.count * kSystemStepBytes;
+  }
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     const IdleInfo of_pool = pool->Idle(fit_bytes);
     idle.bytes += of_pool.bytes;

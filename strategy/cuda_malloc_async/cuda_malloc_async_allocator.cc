@@ -214,8 +214,8 @@ ChunkHolder::IdleInfo CudaMallocAsyncAllocator::Idle(
     std::size_t /*fit_bytes*/) const noexcept {
   IdleInfo idle;
   idle.bytes = IdleBytes();
-  // Includes the blocks that wait.
-  idle.bytes_with_lent = idle.bytes + waiting_bytes_.load();
+  // Includes the blocks that wait, and those that the driver refused to free.
+  idle.bytes_with_lent = idle.bytes + waiting_bytes_.load() + unfreed_bytes_;
   // The driver mixes it with other memory in its steps: DriverPool counts the
   // steps.
   idle.system_bytes = idle.bytes_with_lent;

@@ -259,7 +259,8 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;
-  RecordSlab::List kept_;  // Freed, but not yet by the driver.
+  RecordSlab::List kept_;                   // Freed, but not yet by the driver.
+  std::atomic<std::size_t> unfreed_bytes_{0};  // of kept_
   FrontCache cache_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.
   std::size_t graph_bytes_ = 0;  // Bytes in use that may belong to graphs.

@@ -143,6 +143,7 @@ void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
                     << " stay reserved until memory is given back";
   const std::lock_guard<ChainLock> guard(lock_);
   kept_.Push(block);
+  unfreed_bytes_ += block->size;
 }
 
 bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
@@ -197,6 +198,7 @@ void CudaMallocAsyncAllocator::FreeKept() noexcept {
   }
   while (Block* block = kept.Pop()) {
     if (driver_->FreeAfterAll(AddressOf(*block), block->size)) {
+      unfreed_bytes_ -= block->size;
       Finish(block);
       continue;
     }

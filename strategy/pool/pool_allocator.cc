@@ -68,7 +68,8 @@ PoolAllocator::~PoolAllocator() {
 
 std::optional<std::size_t> PoolAllocator::RoundedSize(std::size_t bytes) const {
   if (bytes > kMaxPieceBytes) return std::nullopt;
-  return to_power_of_two_ ? std::bit_ceil(bytes) : bytes;
+  // As large as the piece will be, so that a free piece is found again.
+  return pool().system_size(to_power_of_two_ ? std::bit_ceil(bytes) : bytes);
 }
 
 Allocation* PoolAllocator::Refuse(Failure::Reason reason,
@@ -131,6 +132,14 @@ bool PoolAllocator::GiveCached(Block* block) noexcept {
   Stop(block);
   Keep(block);
   return true;
+}
+
+// Other frees may have filled the cache meanwhile.
+void PoolAllocator::PutBack(Block* block) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  Stop(block);
+  Keep(block);
+  if (!IsWithinLimits()) NoteExcess();
 }
 
 Allocation* PoolAllocator::TryAllocate(const Request& request,

@@ -105,6 +105,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   // HitPath. A free that would evict other pieces takes the full path.
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
+  void PutBack(Block* block) noexcept override;
 
   // ChunkHolder. A piece is of use only to its own size, so none is offered to
   // other streams.

@@ -51,7 +51,7 @@ Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   if (block == nullptr) return nullptr;
   // After Take, so that the free of this block has been noted.
   if (!order_->IsOrdered(*share_, SharedOrder::LaneOf(*block))) [[unlikely]] {
-    below_->Give(block);
+    below_->PutBack(block);
     return nullptr;
   }
   block->requested = bytes;
@@ -116,7 +116,10 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
 Allocation* StreamView::TakeAtLast(const Request& request,
                                    Failure& failure) noexcept {
   if (busy_ == nullptr || !failure.IsExhaustion()) return nullptr;
-  if (frees_->FreeOrdered() != 0) return TakeFromStrategy(request, failure);
+  if (frees_->FreeOrdered() != 0) {
+    Allocation* const allocation = TakeFromStrategy(request, failure);
+    if (allocation != nullptr) return allocation;
+  }
   // If no further free can serve the request, it takes a block that is too
   // large.
   if (!IsDuringCapture() && (request.flags & kNoRetry) == 0) return nullptr;

@@ -148,6 +148,15 @@ TEST_F(FacadeHostTest, HasAHostPlaceForEachNumaNode) {
       HasSubstr("host:2"));
 }
 
+// The system rounds the piece up to whole pages.
+TEST_F(FacadeHostTest, APieceOfANodeServesItsSizeAgain) {
+  host_->nodes = {0, 1};
+  BuildOnFakeHost("strata_numa");
+  const void* const first = facade().Alloc(HostPlace(1), 5000)->data();
+  EXPECT_EQ(facade().Alloc(HostPlace(1), 5000)->data(), first);
+  EXPECT_EQ(host_->preferred().size(), 1U);
+}
+
 TEST_F(FacadeHostTest, NodesMayHaveGaps) {
   host_->nodes = {1, 3};
   BuildOnFakeHost("strata_numa");

@@ -294,6 +294,15 @@ TEST_F(NaiveBestFitCaptureTest, AHugeBlockStaysUntilItsStreamCanBeWaitedFor) {
   EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(4));
 }
 
+TEST_F(NaiveBestFitCaptureTest, ItCountsAsMemoryThatARequestMayWaitFor) {
+  FreeHugeDuringCapture();
+  EndCapture();
+  EXPECT_GE(place_->pool()->ReclaimableBytes(/*of_limit=*/false), Mebibytes(9));
+  EXPECT_GE(place_->pool()->ReclaimableBytes(/*of_limit=*/true), Mebibytes(9));
+  EXPECT_EQ(naive_->Release(), Mebibytes(9));
+  EXPECT_EQ(place_->pool()->ReclaimableBytes(/*of_limit=*/true), 0U);
+}
+
 TEST_F(NaiveBestFitCaptureTest, ReleaseGivesItBackAfterTheCapture) {
   FreeHugeDuringCapture();
   EndCapture();

@@ -110,6 +110,19 @@ TEST_F(CudaMallocAsyncFaultsTest, WhatCannotBeFreedIsKeptForLater) {
   device().ClearFaults();
 }
 
+TEST_F(CudaMallocAsyncFaultsTest, WhatCannotBeFreedMeetsARequest) {
+  setting_.limit_bytes = Mebibytes(40);
+  Build();
+  const Chain chain = NewChain();
+  AllocationPtr block = chain->Allocate(Mebibytes(30));
+  Fail(DeviceCall::kFreeAsync);
+  block.reset();
+  EXPECT_GE(pool_->ReclaimableBytes(/*of_limit=*/true), Mebibytes(30));
+  EXPECT_EQ(chain->Release(), Mebibytes(32));
+  EXPECT_LT(pool_->ReclaimableBytes(/*of_limit=*/true), Mebibytes(30));
+  device().ClearFaults();
+}
+
 // Neither the free stream nor an event is available: the host waits instead.
 TEST_F(CudaMallocAsyncFaultsTest, WithoutEventsTheHostWaits) {
   setting_.progress = "lazy";

@@ -141,6 +141,23 @@ TEST_F(PoolAllocatorTest, ALimitOfZeroKeepsNothingAndCountsNothing) {
 }
 
 // "free → evict LRU while size ≥ limit".
+// A caller took a piece that it cannot use. Meanwhile, another free filled the
+// cache.
+TEST_F(PoolAllocatorTest, APieceThatIsPutBackIsKeptBeyondTheLimit) {
+  Use({.size_limit = 1, .kind = PlaceKind::kHost});
+  AllocationPtr one = Get(1000);
+  AllocationPtr other = Get(1000);
+  one.reset();
+  HitPath& hits = *strategy().hit_path();
+  Block* const taken = hits.Take(1000);
+  ASSERT_NE(taken, nullptr);
+  other.reset();
+  hits.PutBack(taken);
+  EXPECT_TRUE(strategy().IsConsistent());
+  EXPECT_EQ(strategy().stats().in_use_bytes, 0U);
+  EXPECT_NE(Get(1000), nullptr);
+}
+
 TEST_F(PoolAllocatorTest, GivesUpWhatWasKeptLongest) {
   Use({.size_limit = 2});
   AllocationPtr one = Get(100);

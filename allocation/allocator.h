@@ -126,7 +126,7 @@ class Allocator {
   // So only layers that pass requests on unchanged need to forward this call.
   virtual bool returns_handles() const { return false; }
   // The size of the piece of memory that the system returns for a request of
-  // `bytes`.
+  // `bytes`: the next multiple of system_size(1), a power of two.
   virtual std::size_t system_size(std::size_t bytes) const {
     return underlying() != nullptr ? underlying()->system_size(bytes) : bytes;
   }

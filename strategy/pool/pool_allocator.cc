@@ -54,6 +54,7 @@ PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
       auto_resize_(options.pool_auto_resize),
       cached_limit_bytes_(options.pool_cached_limit_bytes),
       alignment_(std::max(this->pool().natural_alignment(), kAlignmentBytes)),
+      granule_bytes_(this->pool().system_size(1)),
       size_limit_(options.pool_size_limit) {
   this->pool().AddHolder(*this);
 }
@@ -69,7 +70,8 @@ PoolAllocator::~PoolAllocator() {
 std::optional<std::size_t> PoolAllocator::RoundedSize(std::size_t bytes) const {
   if (bytes > kMaxPieceBytes) return std::nullopt;
   // As large as the piece will be, so that a free piece is found again.
-  return pool().system_size(to_power_of_two_ ? std::bit_ceil(bytes) : bytes);
+  return AlignUp(to_power_of_two_ ? std::bit_ceil(bytes) : bytes,
+                 granule_bytes_);
 }
 
 Allocation* PoolAllocator::Refuse(Failure::Reason reason,

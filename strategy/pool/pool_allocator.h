@@ -161,6 +161,8 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   const bool auto_resize_;
   const std::size_t cached_limit_bytes_;  // 0: no limit.
   const std::size_t alignment_;
+  // The system rounds the size of a piece up to a multiple of it.
+  const std::size_t granule_bytes_;
 
   mutable SpinLock lock_;
   // All below guarded by lock_.

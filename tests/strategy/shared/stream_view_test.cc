@@ -204,6 +204,22 @@ TEST_F(StreamViewTest, BesideACaptureABlockIsWastedInsteadOfFailing) {
   EXPECT_NO_THROW(a_->Allocate(Mebibytes(120)));
 }
 
+// The free of another stream is too small.
+TEST_F(StreamViewTest, ARequestThatIsNotRetriedWastesItsBlockAtLast) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(250));
+  const void* const data = block->data();
+  const AllocationPtr rest = a_->Allocate(Mebibytes(4));
+  AllocationPtr small = b_->Allocate(1000);
+  place_.timelines()->Of(a_->stream())->ForbidWaits();
+  Work(*a_);
+  Work(*b_);
+  block.reset();
+  small.reset();
+  block = a_->Allocate(Request{Mebibytes(6), 0, kNoRetry});
+  EXPECT_EQ(block->data(), data);
+}
+
 // Blocks of one size class, of which only the older one may go.
 TEST_F(StreamViewTest, OnlyBlocksFreedBeforeTheDoneWorkGoToTheStrategy) {
   UseBoth();

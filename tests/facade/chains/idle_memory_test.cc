@@ -79,9 +79,11 @@ TEST_F(FewAddressesTest, AllIdleMemoryMakesRoomForAChunk) {
       "allocator_strategy=virtual_memory,strata_vmm_reserve=60MiB,"
       "gpu_memory_limit_mb=50");
   const Stream stream = NewStream();
-  facade().Alloc(kPlace, Mebibytes(25), NewStream()).reset();
-  facade().Alloc(kPlace, Mebibytes(15), stream).reset();
-  EXPECT_NE(facade().Alloc(kPlace, Mebibytes(35), stream), nullptr);
+  AllocationPtr first = facade().Alloc(kPlace, Mebibytes(25), NewStream());
+  AllocationPtr second = facade().Alloc(kPlace, Mebibytes(15), stream);
+  first.reset();
+  second.reset();
+  EXPECT_NE(facade().Alloc(kPlace, Mebibytes(36), stream), nullptr);
 }
 
 TEST_F(FewAddressesTest, IdleChunksServeAgain) {

@@ -302,7 +302,7 @@ bool Reclaimer::AskOthers(Stream stream, Failure& failure,
       failure.during_capture) {
     return false;
   }
-  // What the others release may suffice together with the idle memory here.
+  // The idle memory here counts too: the own steps release it afterwards.
   std::size_t bytes =
       AddUpTo(failure.device_free_bytes, IdleBytes(/*of_limit=*/false));
   for (const auto& entry : Sources(Step::kAskOthers)) {

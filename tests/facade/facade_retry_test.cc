@@ -1,5 +1,4 @@
-// Requests that wait for memory, and out-of-memory callbacks, through the whole
-// chain.
+// Requests that wait for memory, through the whole chain.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,88 +6,19 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <future>
 #include <latch>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "strata/allocation/error.h"
-#include "strata/facade/allocator_facade.h"
 #include "strata/facade/graphs/capture_guard.h"
-#include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/manual_clock.h"
-#include "strata/tests/testing/parked_thread.h"
+#include "strata/tests/facade/facade_retry_fixture.h"
 
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-class FacadeRetryTest : public FacadeFixture {
- protected:
-  AllocatorFacade& BuildWithClock(const std::string& options = "") {
-    facade_ =
-        std::make_unique<AllocatorFacade>(Parsed(options), platform_, clock_);
-    return *facade_;
-  }
-
-  // Runs `body` while another idle thread exists that might free memory at
-  // `place`.
-  template <class Body>
-  void BesideAnotherThread(Place place, Body body) {
-    const ParkedThread other([&] { facade().Alloc(place, 100).reset(); });
-    body();
-  }
-
-  // A request on `stream` in its own thread. It waits when the constructor
-  // returns.
-  class Waiting {
-   public:
-    Waiting(FacadeRetryTest& test, std::size_t bytes, Stream stream)
-        : thread_([this, &test, bytes, stream] {
-            result_ = test.facade().TryAlloc(kPlace, Request{bytes}, stream,
-                                             failure_);
-            ended_.set_value();
-          }) {
-      test.clock_.AwaitWaiters(1);
-    }
-    AllocationPtr Get() {
-      thread_.join();
-      return std::move(result_);
-    }
-    // True if it ends by itself within ten seconds.
-    bool Ends() const {
-      return end_.wait_for(std::chrono::seconds(10)) ==
-             std::future_status::ready;
-    }
-    const Failure& failure() const { return failure_; }
-
-   private:
-    std::promise<void> ended_;
-    std::future<void> end_ = ended_.get_future();
-    AllocationPtr result_;
-    Failure failure_;
-    std::thread thread_;
-  };
-
-  // The failure of a request that must not wait: the clock stands still.
-  Failure FailAtOnce(std::size_t bytes, Stream stream) {
-    Failure failure;
-    EXPECT_EQ(facade().TryAlloc(kPlace, Request{bytes}, stream, failure),
-              nullptr);
-    EXPECT_EQ(clock_.waits(), 0U);
-    return failure;
-  }
-
-  ManualClock clock_;
-};
 
 // paddle.md §3.5-6
 TEST_F(FacadeRetryTest, FourThreadsShareADeviceThatHasRoomForOne) {
@@ -378,127 +308,6 @@ TEST_F(FacadeRetryTest, AFreeThatAGraphHadKeptWakes) {
 }
 
 // ---- Out-of-memory callbacks.
-
-class FacadeCallbackOrderTest : public FacadeRetryTest {
- protected:
-  OutOfMemoryCallback Add(const std::string& name, int priority,
-                          std::size_t gives = 0) {
-    return facade().AddOutOfMemoryCallback(
-        kPlace,
-        [this, name, gives](Place, std::size_t) {
-          calls_.push_back(name);
-          return gives;
-        },
-        priority);
-  }
-
-  std::vector<std::string> calls_;
-};
-
-TEST_F(FacadeCallbackOrderTest, HigherPriorityFirstThenInOrder) {
-  BuildWithClock();
-  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
-  const auto a = Add("a", 0);
-  const auto b = Add("b", 1);
-  const auto c = Add("c", 0);
-  const auto d = Add("d", -1);
-  FailAtOnce(100, NewStream());
-  EXPECT_THAT(calls_, ElementsAre("b", "a", "c", "d"));
-}
-
-TEST_F(FacadeCallbackOrderTest, IsAskedNoMoreOnceItsHandleIsGone) {
-  BuildWithClock();
-  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
-  auto a = Add("a", 0);
-  auto b = Add("b", 0);
-  OutOfMemoryCallback moved = std::move(b);
-  { const auto c = Add("c", 0); }
-  a.Reset();
-  a.Reset();
-  FailAtOnce(100, NewStream());
-  EXPECT_THAT(calls_, ElementsAre("b"));
-  moved = OutOfMemoryCallback();
-  FailAtOnce(100, NewStream());
-  EXPECT_EQ(calls_.size(), 1U);
-}
-
-TEST_F(FacadeCallbackOrderTest, AHandleMayOutliveItsFacade) {
-  BuildWithClock();
-  OutOfMemoryCallback a = Add("a", 0);
-  facade_.reset();
-  a.Reset();
-}
-
-TEST_F(FacadeCallbackOrderTest, AnEmptyCallbackIsRefused) {
-  BuildWithClock();
-  EXPECT_THROW(static_cast<void>(facade().AddOutOfMemoryCallback(kPlace, {})),
-               std::invalid_argument);
-}
-
-// paddle.md §3.5-3: a request needs three rounds of a callback that frees a
-// third in each.
-TEST_F(FacadeCallbackOrderTest, RoundsGoOnAsLongAsTheyGive) {
-  for (const auto& [rounds, calls] :
-       {std::pair(-1, 3), {0, 1}, {1, 1}, {2, 2}, {3, 3}, {100, 3}}) {
-    SCOPED_TRACE(rounds);
-    BuildWithClock("offload_retry_times=" + std::to_string(rounds));
-    std::vector<AllocationPtr> cache;
-    for (int i = 0; i < 3; ++i) {
-      cache.push_back(facade().Alloc(kPlace, Mebibytes(20)));
-    }
-    int called = 0;
-    const auto callback = facade().AddOutOfMemoryCallback(
-        kPlace, [&](Place, std::size_t) -> std::size_t {
-          ++called;
-          if (cache.empty()) return 0;
-          cache.pop_back();
-          return Mebibytes(20);
-        });
-    Failure failure;
-    const AllocationPtr allocation =
-        facade().TryAlloc(kPlace, Request{Mebibytes(60)}, NewStream(), failure);
-    EXPECT_EQ(allocation != nullptr, calls == 3);
-    EXPECT_EQ(called, calls);
-  }
-}
-
-TEST_F(FacadeCallbackOrderTest, AreAskedBeforeTheWaitAndNotDuringIt) {
-  BuildWithClock();
-  AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40));
-  AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(20));
-  const auto a = Add("a", 0);
-  Waiting waiting(*this, Mebibytes(50), NewStream());
-  EXPECT_THAT(calls_, ElementsAre("a"));
-  rest.reset();
-  held.reset();
-  EXPECT_NE(waiting.Get(), nullptr);
-  EXPECT_THAT(calls_, ElementsAre("a"));
-}
-
-// It does not wait although another thread runs: it would wait for itself.
-TEST_F(FacadeCallbackOrderTest, MayAllocateAndFree) {
-  BuildWithClock();
-  AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
-  const auto callback = facade().AddOutOfMemoryCallback(
-      kPlace, [&](Place, std::size_t bytes) -> std::size_t {
-        Failure failure;
-        EXPECT_EQ(facade().TryAlloc(kPlace, Request{bytes},
-                                    facade().GetDefaultStream(kPlace), failure),
-                  nullptr);
-        held.reset();
-        AllocationPtr smaller = facade().Alloc(kPlace, kMemoryBytes / 2);
-        smaller.reset();
-        return kMemoryBytes;
-      });
-  std::thread other([&] {
-    Failure failure;
-    facade().TryAlloc(kPlace, Request{1, 0, kNoRetry},
-                      facade().GetDefaultStream(kPlace), failure);
-    EXPECT_NE(facade().Alloc(kPlace, kMemoryBytes), nullptr);
-  });
-  other.join();
-  EXPECT_EQ(clock_.waits(), 0U);
-}
 
 }  // namespace
 }  // namespace strata

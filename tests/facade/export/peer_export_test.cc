@@ -21,7 +21,19 @@ namespace {
 
 class PeerExportTest : public ExportTest {
  protected:
-  PeerExportTest() : ExportTest(2) {}
+  explicit PeerExportTest(int devices = 2) : ExportTest(devices) {}
+
+  // Enables device 1 before the first unmap; the result tells whether it has.
+  std::shared_ptr<bool> EnableAtUnmap() {
+    auto is_enabled = std::make_shared<bool>(false);
+    facade().AddVisitor(
+        kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
+          if (change < 0 && !std::exchange(*is_enabled, true)) {
+            facade().EnablePeerAccess(kPlace, 1);
+          }
+        });
+    return is_enabled;
+  }
 
   Access AccessOfPeer(const AllocationPtr& block) {
     Access access = Access::kNone;
@@ -92,13 +104,7 @@ TEST_F(PeerExportTest, PeerThatIsEnabledDuringAGrowthReachesItsMemory) {
 
 TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
   Build(kMapped);
-  const auto is_enabled = std::make_shared<bool>(false);
-  facade().AddVisitor(
-      kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
-        if (change < 0 && !std::exchange(*is_enabled, true)) {
-          facade().EnablePeerAccess(kPlace, 1);
-        }
-      });
+  const auto is_enabled = EnableAtUnmap();
   AllocationPtr block = Alloc(4 * kPage);
   block.reset();
   FaultRule rule;
@@ -134,22 +140,16 @@ TEST_F(PeerExportTest, StreamThatEndsDuringAGrantReleasesItsMemory) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-class TwoPeersTest : public ExportTest {
+class TwoPeersTest : public PeerExportTest {
  protected:
-  TwoPeersTest() : ExportTest(3) {}
+  TwoPeersTest() : PeerExportTest(3) {}
 };
 
 // While one thread enables a peer, another one catches up with the list and
 // stops between two handles.
 TEST_F(TwoPeersTest, PeerReachesAllMemoryWhateverOtherThreadsDo) {
   Build(kMapped);
-  const auto is_enabled = std::make_shared<bool>(false);
-  facade().AddVisitor(
-      kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
-        if (change < 0 && !std::exchange(*is_enabled, true)) {
-          facade().EnablePeerAccess(kPlace, 1);
-        }
-      });
+  const auto is_enabled = EnableAtUnmap();
   const AllocationPtr first = Alloc(kPage);
   const Stream stream = NewStream();
   const AllocationPtr other = facade().Alloc(kPlace, 4 * kPage, stream);

@@ -429,23 +429,6 @@ TEST_F(PoolAllocatorTest, ARefusedMissChangesNothing) {
   EXPECT_TRUE(strategy().IsConsistent());
 }
 
-// Stream B waits for A before it gets memory that A freed. Memory that a stream
-// may still use is not released to the system (cuda_semantics.md M3, M6).
-TEST_F(PoolAllocatorTest, WaitsForItsStreamsBeforeTheSystemGetsAPiece) {
-  Use({.kind = PlaceKind::kDevice, .progress = "lazy"});
-  const TestChain other = place_->AddChain();
-  Touch(1000);
-  std::vector<DeviceCall> calls;
-  place_->device().SetCallObserver([&calls](const CallRecord& call) {
-    if (IsEntryPoint(call.call)) calls.push_back(call.call);
-  });
-  EXPECT_EQ(chain_->Release(), 1000U);
-  place_->device().SetCallObserver(nullptr);
-  EXPECT_THAT(calls, ::testing::ElementsAre(DeviceCall::kStreamSynchronize,
-                                            DeviceCall::kStreamSynchronize,
-                                            DeviceCall::kMemFree));
-}
-
 TEST_F(PoolAllocatorTest, RandomOperationsKeepItConsistent) {
   for (const std::uint64_t cached_limit : {0U, 20'000U}) {
     Use({.size_limit = 7,

@@ -32,6 +32,22 @@ class PoolWaitsTest : public ::testing::Test {
   TestChain chain_ = place_.AddChain();
 };
 
+// Stream B waits for A before it gets memory that A freed. Memory that a stream
+// may still use is not released to the system (cuda_semantics.md M3, M6).
+TEST_F(PoolWaitsTest, WaitsForItsStreamsBeforeTheSystemGetsAPiece) {
+  const TestChain other = place_.AddChain();
+  Touch(1000);
+  std::vector<DeviceCall> calls;
+  place_.device().SetCallObserver([&calls](const CallRecord& call) {
+    if (IsEntryPoint(call.call)) calls.push_back(call.call);
+  });
+  EXPECT_EQ(chain_->Release(), 1000U);
+  place_.device().SetCallObserver(nullptr);
+  EXPECT_THAT(calls, ::testing::ElementsAre(DeviceCall::kStreamSynchronize,
+                                            DeviceCall::kStreamSynchronize,
+                                            DeviceCall::kMemFree));
+}
+
 // A wait covers the pieces that are free when it begins, and none freed later.
 TEST_F(PoolWaitsTest, OneWaitServesAllThatWasFreeThen) {
   std::vector<AllocationPtr> live;

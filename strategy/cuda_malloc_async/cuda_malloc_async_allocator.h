@@ -259,7 +259,7 @@ class CudaMallocAsyncAllocator final : public PoolingStrategy,
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;
-  RecordSlab::List kept_;                   // Freed, but not yet by the driver.
+  RecordSlab::List kept_;  // Freed, but not yet by the driver.
   std::atomic<std::size_t> unfreed_bytes_{0};  // of kept_
   FrontCache cache_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.

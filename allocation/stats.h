@@ -45,8 +45,8 @@ struct Stats {
   std::uint64_t free_blocks = 0;  // cached now
   std::uint64_t largest_free_bytes = 0;
 
-  // True if the peak is a sum of the peaks of several chains, which may have
-  // occurred at different times.
+  // True if the peak may be too high: it adds peaks of several chains, which
+  // may have occurred at different times.
   bool peak_in_use_is_bound = false;
   // The flag that sets reserved_limit_bytes, as in Failure::limit_flag.
   const char* reserved_limit_flag = "";

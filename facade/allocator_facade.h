@@ -332,10 +332,11 @@ class AllocatorFacade {
   // strategies, and the memory held from the system. The largest free block is
   // the largest of one strategy. A block of a shared strategy that its stream
   // freed and takes back at once (BusyFrees) counts as neither hit nor miss.
-  // The peak in use is exact with strata_exact_peak, and as long as only one
-  // stream was used. Otherwise it may be a bound (Stats::peak_in_use_is_bound):
-  // the sum of the streams' peaks, or the peak of the reserved bytes if that is
-  // less. The call reads one stream after another. Memory that changes streams
+  // The peak in use is exact up to 64 streams, and with strata_exact_peak. It
+  // is an upper bound (Stats::peak_in_use_is_bound) with more streams, and with
+  // several streams and strata_guard or strata_stat=false. It is at most the
+  // peak of the reserved bytes.
+  // The call reads one stream after another. Memory that changes streams
   // meanwhile may be counted in both streams, or in neither.
   Stats GetStats(Place place);
   // The largest peak in use of any one stream: a lower bound for the place.

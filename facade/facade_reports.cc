@@ -88,9 +88,9 @@ Stats AllocatorFacade::GetStats(Place place) {
 }
 
 void AllocatorFacade::SetPeak(const PlaceState& state, Stats& sum) const {
-  if (options_.decorators.exact_peak) {
-    sum.peak_in_use_bytes = state.meter()->peak_in_use_bytes();
-    sum.peak_in_use_is_bound = false;
+  if (const std::shared_ptr<PlacePeak> peak = state.peak()) {
+    sum.peak_in_use_bytes = peak->bytes();
+    sum.peak_in_use_is_bound = peak->is_bound();
   }
   // Bytes in use are reserved, too.
   sum.peak_in_use_bytes =

@@ -264,7 +264,7 @@ std::uint64_t PlaceState::LargestPeak() const {
 
 void PlaceState::ResetPeak() {
   ForEachFront([](Front& front) { front.ResetPeak(); });
-  if (options_.decorators.exact_peak) meter()->ResetPeak();
+  if (const auto of_place = peak()) of_place->Reset();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
   finished_.peak_in_use_is_bound = false;

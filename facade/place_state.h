@@ -64,9 +64,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const std::shared_ptr<Platform>& platform() const { return platform_; }
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
   const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
-  // Counts only with strata_exact_peak.
-  std::shared_ptr<PlaceMeter> meter() const {
-    return context_.Shared<PlaceMeter>(ServiceScope::kPlace);
+  // The peak of all chains; null if each chain counts its own peak only.
+  std::shared_ptr<PlacePeak> peak() const {
+    return context_.Find<PlacePeak>(ServiceScope::kPlace);
   }
   const DebugFill* debug_fill() const { return fill_.get(); }
   // Null without strata_guard.

@@ -7,7 +7,7 @@
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorators/decorator_options.h"
 #include "strata/allocation/hit/chain_state.h"
-#include "strata/allocation/hit/place_meter.h"
+#include "strata/allocation/hit/place_peak.h"
 #include "strata/allocation/streams/chain_stream.h"
 
 namespace strata {
@@ -23,10 +23,11 @@ namespace strata {
 class StatAllocator final : public Decorator {
  public:
   // The layer counts in the state of `stream`, or in a state of its own if
-  // `stream` is null. `meter` may be null.
+  // `stream` is null. `peak` may be null.
   StatAllocator(std::shared_ptr<Allocator> underlying,
                 std::shared_ptr<ChainStream> stream,
-                std::shared_ptr<PlaceMeter> meter = nullptr);
+                std::shared_ptr<PlacePeak> peak = nullptr);
+  ~StatAllocator() override;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -37,9 +38,9 @@ class StatAllocator final : public Decorator {
 
  private:
   const std::shared_ptr<ChainStream> stream_;
-  const std::shared_ptr<PlaceMeter> meter_;
-  ChainState& state_;           // of stream_
-  std::uint64_t failures_ = 0;  // guarded by the lock of state_
+  const std::shared_ptr<PlacePeak> peak_;  // of the place, or null
+  ChainState& state_;                      // of stream_
+  std::uint64_t failures_ = 0;             // guarded by the lock of state_
 };
 
 }  // namespace strata

@@ -6,7 +6,7 @@
 
 #include "strata/allocation/hit/chain_lock.h"
 #include "strata/allocation/hit/front_cache.h"
-#include "strata/allocation/hit/place_meter.h"
+#include "strata/allocation/hit/place_peak.h"
 #include "strata/allocation/hit/usage.h"
 
 namespace strata {
@@ -16,8 +16,8 @@ namespace strata {
 //
 // Model: after the atomic exchange that acquires the lock, a load waits. So the
 //   data lies beside the lock, and a hit need not load an address first.
-// Threads: `lock` guards `counts`, `attention` and `cache`. The other members
-//   are constant once the chain is built.
+// Threads: `lock` guards `counts`, `attention`, `allowance_bytes` and `cache`.
+//   The other members are constant once the chain is built.
 // Cost: 8.5 KiB. Separate pieces per layer cost 1.6 ns more per pair
 //   (docs/bench.md).
 struct alignas(64) ChainState {
@@ -33,7 +33,9 @@ struct alignas(64) ChainState {
   const std::atomic<std::uint32_t>* attention = &kNeverPlain;
   // Set by the Stat layer when the chain is built.
   bool has_stat_layer = false;
-  PlaceMeter* meter = nullptr;  // null: no exact peak of the place
+  PlacePeak* place_peak = nullptr;  // null: the place has no common peak
+  // The part of the place's peak that the chain may use.
+  std::uint64_t allowance_bytes = kNoPlacePeak;
   // Configured by the strategy; until then it keeps no blocks.
   FrontCache cache;
 
@@ -42,21 +44,20 @@ struct alignas(64) ChainState {
   bool is_plain() const noexcept {
     return attention->load(std::memory_order_relaxed) == 0;
   }
-  // Count a block of a hit, or one that passes the Stat layer. Hold the lock.
-  void Count(const Block& block) {
-    counts.Count(block);
-    if (meter != nullptr) meter->Add(block.size);
+  // Counts a block of a hit, or one that passes the Stat layer. Hold the lock,
+  // and release it by EndCount().
+  void Count(const Block& block) { counts.CountBelowPeak(block); }
+  // Releases the lock. First raises the peaks of the chain and of the place, if
+  // they are lower than the bytes in use.
+  void EndCount(ThreadState& self = ThisThread()) noexcept {
+    if (counts.is_beyond_limit()) return RaisePeaks();
+    lock.unlock(self);
   }
-  void Uncount(const Block& block) {
-    counts.Uncount(block);
-    if (meter != nullptr) meter->Subtract(block.size);
-  }
-  // Undoes Uncount() for a block that was not freed.
-  void Recount(const Block& block) {
-    counts.Recount(block);
-    if (meter != nullptr) meter->Add(block.size);
-  }
+  // EndCount() beyond the limit: takes in the queued frees, so that no peak
+  // counts them.
+  void RaisePeaks() noexcept;
 
+  static constexpr std::uint64_t kNoPlacePeak = UINT64_MAX;
   // A word that is never 0, for a chain without plain hits.
   static constexpr std::atomic<std::uint32_t> kNeverPlain{1};
 };

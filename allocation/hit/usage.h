@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_HIT_USAGE_H_
 #define STRATA_ALLOCATION_HIT_USAGE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "strata/allocation/allocation.h"
@@ -17,17 +18,20 @@ class alignas(64) UseCounts {
   // Counts an allocation of `block`. Its `requested` must be set.
   void Count(const Block& block) {
     CountBelowPeak(block);
-    RaisePeak();
+    if (is_beyond_limit()) RaisePeak();
   }
-  // Like Count(), for callers that update the peak themselves.
+  // Like Count(), for callers that call RaisePeak() if is_beyond_limit().
   void CountBelowPeak(const Block& block) {
     ++allocations_;
     total_requested_bytes_ += block.requested;
     in_use_bytes_ += block.size;
   }
-  bool is_beyond_peak() const { return in_use_bytes_ > peak_in_use_bytes_; }
-  void RaisePeak() {
-    if (is_beyond_peak()) peak_in_use_bytes_ = in_use_bytes_;
+  // Whether the bytes in use exceed the peak, or the last allowance that was
+  // passed to RaisePeak().
+  bool is_beyond_limit() const { return in_use_bytes_ > limit_bytes_; }
+  void RaisePeak(std::uint64_t allowance_bytes = UINT64_MAX) {
+    peak_in_use_bytes_ = std::max(peak_in_use_bytes_, in_use_bytes_);
+    limit_bytes_ = std::min(peak_in_use_bytes_, allowance_bytes);
   }
   // Counts the free of `block`, for which `requested` bytes were requested.
   void Uncount(const Block& block, std::uint64_t requested) {
@@ -45,7 +49,7 @@ class alignas(64) UseCounts {
 
   std::uint64_t live_allocations() const { return allocations_ - frees_; }
   std::uint64_t in_use_bytes() const { return in_use_bytes_; }
-  void ResetPeak() { peak_in_use_bytes_ = in_use_bytes_; }
+  void ResetPeak() { peak_in_use_bytes_ = limit_bytes_ = in_use_bytes_; }
   // Sets the fields of `stats` that are counted here.
   void FillIn(Stats& stats) const {
     stats.allocations = allocations_;
@@ -60,11 +64,12 @@ class alignas(64) UseCounts {
   // Members that change together are not neighbours. Otherwise compilers
   // combine them into a vector, and a load waits for the previous stores.
   std::uint64_t in_use_bytes_ = 0;
-  std::uint64_t peak_in_use_bytes_ = 0;
+  std::uint64_t limit_bytes_ = 0;  // the lesser of the peak and the allowance
   std::uint64_t allocations_ = 0;
   std::uint64_t frees_ = 0;
   std::uint64_t total_requested_bytes_ = 0;
   std::uint64_t freed_requested_bytes_ = 0;
+  std::uint64_t peak_in_use_bytes_ = 0;
 };
 
 }  // namespace strata

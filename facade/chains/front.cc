@@ -19,8 +19,7 @@ Front::Front(const Services& services, std::shared_ptr<ChainStream> stream,
 void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
   const std::lock_guard<ChainLock> guard(hit_.lock);
-  const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
-                        !is_orphan() && hit_.meter == nullptr;
+  const bool is_plain = fill == nullptr && hit_path_ != nullptr && !is_orphan();
   hit_.attention = is_plain ? &gate_.attention() : &ChainState::kNeverPlain;
   // Not while requests wait for memory: a queued free notifies no request.
   if (hit_.is_plain()) {
@@ -54,16 +53,13 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
     return AllocSlowly(bytes);
   }
   Start(hit, block, bytes);
-  hit.counts.RaisePeak();
-  hit.lock.unlock(self);
+  hit.EndCount(self);
   return block->allocation();
 }
 
 [[gnu::noinline]] Allocation* Front::AllocBeyondPeak(ChainState& hit,
                                                      Block* block) noexcept {
-  hit.lock.TakeIn();
-  hit.counts.RaisePeak();
-  hit.lock.unlock();
+  hit.RaisePeaks();
   return block->allocation();
 }
 
@@ -74,11 +70,15 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
-  const std::lock_guard<ChainLock> guard(hit_.lock);
+  hit_.lock.lock();
   Block* block = hit_path_->Take(bytes);
-  if (block == nullptr) return nullptr;
+  if (block == nullptr) {
+    hit_.lock.unlock();
+    return nullptr;
+  }
   block->requested = bytes;
   hit_.Count(*block);
+  hit_.EndCount();
   return block->allocation();
 }
 
@@ -178,9 +178,9 @@ void Front::EndWaiting() noexcept {
   retry_.CountThread();
   const std::size_t bytes = block->size;
   hit_.lock.lock();
-  hit_.Uncount(*block);
+  hit_.counts.Uncount(*block);
   if (hit_path_->Give(block)) return EndFree(bytes);
-  hit_.Recount(*block);
+  hit_.counts.Recount(*block);
   hit_.lock.unlock();
   WalkFree(allocation);
 }

@@ -67,7 +67,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Block* TakeAtOnce(ChainState& hit, std::size_t bytes) noexcept;
   static bool GiveAtOnce(ChainState& hit, Block* block) noexcept;
   // Counts a block of the hit path as in use. Hold the lock. The caller checks
-  // the peak (UseCounts::is_beyond_peak).
+  // the limit (UseCounts::is_beyond_limit).
   void Start(ChainState& hit, Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc: if the lock is not available at once; with the lock
   // held; after a miss of the front cache; at a new peak; through the layers.
@@ -117,7 +117,7 @@ inline Allocation* Front::Alloc(ChainState& hit, std::size_t bytes,
   }
   Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) return AllocPastCache(hit, bytes, self);
-  if (hit.counts.is_beyond_peak()) [[unlikely]] {
+  if (hit.counts.is_beyond_limit()) [[unlikely]] {
     return AllocBeyondPeak(hit, block);
   }
   hit.lock.unlock(self);

@@ -18,9 +18,9 @@ class StatAllocatorTest : public ::testing::Test {
   PoolPlace place_;
   std::shared_ptr<FailingAllocator> below_ =
       std::make_shared<FailingAllocator>(place_.pool());
-  std::shared_ptr<PlaceMeter> meter_ = std::make_shared<PlaceMeter>();
+  std::shared_ptr<PlacePeak> peak_ = std::make_shared<PlacePeak>();
   std::shared_ptr<ChainStream> stream_ = place_.NewChainStream();
-  StatAllocator stat_{below_, stream_, meter_};
+  StatAllocator stat_{below_, stream_, peak_};
 };
 
 TEST_F(StatAllocatorTest, CountsRequestsAndRefusals) {
@@ -57,23 +57,21 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   Block block;
   block.size = 512;
   block.requested = 300;
-  {
-    const std::lock_guard<ChainLock> guard(stream_->state().lock);
-    stream_->state().Count(block);
-  }
+  stream_->state().lock.lock();
+  stream_->state().Count(block);
+  stream_->state().EndCount();
   const AllocationPtr walked = stat_.Allocate(1000);
   EXPECT_EQ(stat_.stats().allocations, 2U);
   EXPECT_EQ(stat_.stats().requested_bytes, 1300U);
   EXPECT_EQ(stat_.stats().in_use_bytes, 1512U);
-  EXPECT_EQ(meter_->in_use_bytes(), 1512U);
   {
     const std::lock_guard<ChainLock> guard(stream_->state().lock);
-    stream_->state().Uncount(block);
+    stream_->state().counts.Uncount(block);
   }
   EXPECT_EQ(stat_.stats().frees, 1U);
   EXPECT_EQ(stat_.stats().requested_bytes, 1000U);
   EXPECT_EQ(stat_.stats().peak_in_use_bytes, 1512U);
-  EXPECT_EQ(meter_->peak_in_use_bytes(), 1512U);
+  EXPECT_EQ(peak_->bytes(), 1512U);
 }
 
 // In a chain that is built by hand, the layer has no stream.
@@ -98,15 +96,14 @@ TEST_F(StatAllocatorTest, CountsOverThreadsThatAreGone) {
 }
 
 TEST_F(StatAllocatorTest, ThePeakOfAPlaceSpansItsChains) {
-  StatAllocator other(below_, place_.NewChainStream(), meter_);
+  StatAllocator other(below_, place_.NewChainStream(), peak_);
   AllocationPtr first = stat_.Allocate(1000);
   AllocationPtr second = other.Allocate(500);
   first.reset();
-  EXPECT_EQ(meter_->in_use_bytes(), 500U);
-  EXPECT_EQ(meter_->peak_in_use_bytes(), 1500U);
+  EXPECT_EQ(peak_->bytes(), 1500U);
   EXPECT_EQ(stat_.stats().peak_in_use_bytes, 1000U);
-  meter_->ResetPeak();
-  EXPECT_EQ(meter_->peak_in_use_bytes(), 500U);
+  peak_->Reset();
+  EXPECT_EQ(peak_->bytes(), 500U);
 }
 
 TEST_F(StatAllocatorTest, IsExactWithManyThreads) {
@@ -124,8 +121,7 @@ TEST_F(StatAllocatorTest, IsExactWithManyThreads) {
   EXPECT_EQ(stats.total_requested_bytes, 500U * 1000);
   EXPECT_GE(stats.peak_in_use_bytes, 400U);
   EXPECT_LE(stats.peak_in_use_bytes, 1000U);
-  EXPECT_EQ(meter_->in_use_bytes(), 0U);
-  EXPECT_EQ(meter_->peak_in_use_bytes(), stats.peak_in_use_bytes);
+  EXPECT_EQ(peak_->bytes(), stats.peak_in_use_bytes);
 }
 
 }  // namespace

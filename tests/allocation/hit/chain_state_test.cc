@@ -43,16 +43,13 @@ TEST(ChainStateTest, ABlockThatIsNotFreedCountsAsBefore) {
   Block block;
   block.size = 512;
   block.requested = 300;
-  PlaceMeter meter;
-  ChainState state;
-  state.meter = &meter;
-  state.Count(block);
-  state.Uncount(block);
-  state.Recount(block);
-  EXPECT_EQ(state.counts.live_allocations(), 1U);
-  EXPECT_EQ(state.counts.in_use_bytes(), 512U);
-  EXPECT_EQ(meter.in_use_bytes(), 512U);
-  EXPECT_EQ(meter.peak_in_use_bytes(), 512U);
+  UseCounts counts;
+  counts.Count(block);
+  counts.Uncount(block);
+  counts.Recount(block);
+  EXPECT_EQ(counts.live_allocations(), 1U);
+  EXPECT_EQ(counts.in_use_bytes(), 512U);
+  EXPECT_FALSE(counts.is_beyond_limit());
 }
 
 }  // namespace

@@ -220,6 +220,7 @@ std::size_t Reclaimer::RunStep(Step step, Stream stream, std::size_t bytes) {
 bool Reclaimer::RunSteps(Stream stream, Failure& failure,
                          FunctionRef<bool()> search, std::uint64_t& seen) {
   bool awaited = false;
+  bool has_searched = false;
   for (std::size_t i = 0; i < kOwnSteps.size(); ++i) {
     const Step step = kOwnSteps[i];
     // Deferred frees do not count in the budget either.
@@ -228,11 +229,14 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
       break;
     }
     if (GivesToSystem(step) && !IsWorthReleasing(failure)) continue;
-    if (RunStep(step, stream, failure.rounded_bytes) == 0) continue;
-    seen = given_.load();
-    if (search()) return true;
-    if (!failure.MayReclaim()) return false;
-    if (step == Step::kAwaitFrees) {
+    if (RunStep(step, stream, failure.rounded_bytes) != 0) {
+      seen = given_.load();
+      if (search()) return true;
+      if (!failure.MayReclaim()) return false;
+      has_searched = true;
+    }
+    // A search completes deferred frees too, whose memory may then be idle.
+    if (step == Step::kAwaitFrees && has_searched) {
       awaited = true;
       i = kFirstAfterAwait - 1;
     }

@@ -42,8 +42,9 @@ namespace strata {
 //   - While another thread releases memory to the system, that memory is
 //     neither idle nor free for a moment. A climb that found nothing waits for
 //     this and searches again.
-//   - Memory freed by a wait for frees may be idle in the chain of another
-//     stream. So the steps that move it run once more after the wait.
+//   - Memory freed by a wait for frees, or by a search, may be idle in the
+//     chain of another stream. So the steps that move it run once more after
+//     the wait.
 //   - The last step waits in the RetryQueue until a thread frees memory. Then
 //     the steps before the callbacks run again.
 // Threads: any thread; no lock is held while a source or `search` runs.

@@ -109,7 +109,22 @@ TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
   release_->gives = 1;
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_, (Log{"drain", "flush", "search", "take", "release", "search",
-                       "callbacks"}));
+                       "take", "release", "search", "callbacks"}));
+}
+
+// A search completes deferred frees, so that no wait for frees finds them.
+TEST_F(ReclaimerTest, ReleasesMemoryThatASearchMadeIdle) {
+  TestSource& release = Add(Reclaimer::Step::kReleaseIdleChunks, "release");
+  Add(Reclaimer::Step::kAwaitFrees, "await");
+  release.available = Mebibytes(2);
+  release.gives = Mebibytes(1);
+  int searches = 0;
+  Failure failure = Exhausted(Mebibytes(2), 0);
+  EXPECT_TRUE(reclaimer_->Climb(stream_, failure, [&] {
+    log_.emplace_back("search");
+    return ++searches == 2;
+  }));
+  EXPECT_EQ(log_, (Log{"release", "search", "await", "release", "search"}));
 }
 
 TEST_F(ReclaimerTest, WaitsForFreesOnceNothingElseHelps) {

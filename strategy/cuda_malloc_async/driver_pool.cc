@@ -361,7 +361,13 @@ std::uint64_t DriverPool::MakeWait(
 }
 
 void DriverPool::Synchronize() noexcept {
-  FindDone([this](const Stream& aside) { return WaitOnHost(aside); });
+  // Also those without counted bytes: they stand in for streams that ended.
+  FreeStreams asides;
+  const std::size_t count = free_streams_.List(asides);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t freed = freed_bytes_[i].load();
+    if (WaitOnHost(asides[i])) StoreMax(done_bytes_[i], freed);
+  }
 }
 
 std::size_t DriverPool::TotalBytes() noexcept {

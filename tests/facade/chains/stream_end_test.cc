@@ -180,6 +180,16 @@ TEST_F(StreamEndLoansTest, ReleaseGivesWhatTheLenderLeaves) {
 
 // A thread that uses a new stream queries the destroyed streams. It holds
 // nothing that other threads need.
+TEST_P(StreamEndTest, MemoryOfItsPendingFreesServesALargeRequest) {
+  BuildStrategy();
+  AllocationPtr freed = Alloc(Mebibytes(40), ending_);
+  Work(ending_, freed);
+  freed.reset();
+  facade().StreamDestroyed(ending_);
+  Destroy(ending_);
+  EXPECT_NE(Alloc(Mebibytes(50), other_), nullptr);
+}
+
 TEST_P(StreamEndTest, AskingForItHoldsUpNoOtherThread) {
   BuildStrategy();
   AllocationPtr used = Alloc(Mebibytes(3), ending_);

@@ -11,6 +11,28 @@
 #include "strata/facade/place_state.h"
 
 namespace strata {
+namespace {
+
+// During its life, requests of the places that found no memory wait and search
+// again: memory on its way to the system is neither idle nor free.
+class Giving {
+ public:
+  explicit Giving(const std::vector<PlaceState*>& places) : places_(places) {
+    for (PlaceState* place : places_) place->reclaimer()->BeginGiving();
+  }
+  Giving(const Giving&) = delete;
+  Giving& operator=(const Giving&) = delete;
+  ~Giving() {
+    for (PlaceState* place : places_) {
+      place->reclaimer()->EndGiving(/*gave=*/true);
+    }
+  }
+
+ private:
+  const std::vector<PlaceState*>& places_;
+};
+
+}  // namespace
 
 std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
                                      FunctionRef<std::size_t()> release) const {
@@ -25,6 +47,7 @@ std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
     return bytes;
   };
   const std::size_t before = reserved();
+  const Giving giving(places);
   const std::size_t counted = release();
   return std::max(counted, before - std::min(before, reserved()));
 }

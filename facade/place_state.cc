@@ -338,7 +338,9 @@ void PlaceState::Retire(Stream stream) noexcept {
   // Memory of a shared strategy becomes idle for the other streams.
   pool_->holders().TellOwnersOfEnd(stream);
   front->chain_stream()->Retire();
+  reclaimer_->BeginGiving();
   front->Drop();
+  reclaimer_->EndGiving(/*gave=*/true);
 }
 
 void PlaceState::Close() noexcept {
@@ -352,14 +354,17 @@ void PlaceState::Close() noexcept {
     if (const auto source = callback.lock()) source->Drop();
   }
   // Memory of streams that have completed returns to the system now; the rest
-  // with the last free.
+  // with the end of a chain.
   frees_->Close();
   by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });
-  pool_->Release();
+  ReleaseIfClosed();
 }
 
 void PlaceState::ReleaseIfClosed() noexcept {
-  if (frees_->is_closed()) pool_->Release();
+  if (!frees_->is_closed()) return;
+  // Chains that live on keep their idle chunks otherwise.
+  pool_->market().GiveBackDone(SIZE_MAX);
+  pool_->Release();
 }
 
 void PlaceState::SetDefault(Stream stream) {

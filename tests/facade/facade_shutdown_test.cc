@@ -38,6 +38,22 @@ TEST_F(FacadeShutdownTest, AllocationsOutliveTheFacade) {
   EXPECT_EQ(device().Leaks().allocations, 0U);
 }
 
+// A block that outlives the facade keeps its own chunk, and no idle memory.
+TEST_F(FacadeShutdownTest, IdleMemoryReturnsBesideABlockThatLivesOn) {
+  for (const std::string strategy :
+       {"auto_growth", "virtual_memory", "pool", "bfc"}) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy);
+    const AllocationPtr live = facade().Alloc(kPlace, 256);
+    facade().Alloc(kPlace, Mebibytes(40)).reset();
+    facade_.reset();
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    EXPECT_EQ(device().MemGetInfo(&free_bytes, &total_bytes), Status::kSuccess);
+    EXPECT_GE(free_bytes, kMemoryBytes / 2);
+  }
+}
+
 TEST_F(FacadeShutdownTest, AllocationsKeepAPlatformOfTheirOwnAlive) {
   AllocationPtr held;
   {

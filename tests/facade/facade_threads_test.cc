@@ -4,10 +4,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -108,6 +110,40 @@ TEST_F(FacadeThreadsTest, AllCallsAtOnceKeepTheBooks) {
   facade().Release(kPlace);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
   EXPECT_EQ(device().Leaks().allocations, 0U);
+}
+
+// While a thread releases memory to the system, the memory is neither idle nor
+// free.
+TEST_F(FacadeThreadsTest, ARequestWaitsForAReleaseByAnotherThread) {
+  for (const std::string strategy : {"auto_growth", "virtual_memory"}) {
+    SCOPED_TRACE(strategy);
+    Build("gpu_allocator_retry_time=0,allocator_strategy=" + strategy);
+    const Stream stream = NewStream();
+    facade().Alloc(kPlace, Mebibytes(40), NewStream()).reset();
+    std::atomic<bool> is_releasing{false};
+    std::atomic<bool> is_over{false};
+    device().SetCallObserver([&](const CallRecord& call) {
+      if ((call.call != DeviceCall::kMemFree &&
+           call.call != DeviceCall::kUnmapRange) ||
+          is_releasing.exchange(true)) {
+        return;
+      }
+      // Long enough for the request to fail, if it does not wait.
+      for (int i = 0; i < 50 && !is_over; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    std::thread releasing([&] { facade().Release(kPlace); });
+    while (!is_releasing) std::this_thread::yield();
+    Failure failure;
+    EXPECT_NE(
+        facade().TryAlloc(kPlace, Request{Mebibytes(50)}, stream, failure),
+        nullptr)
+        << failure.ToString();
+    is_over = true;
+    releasing.join();
+    device().SetCallObserver(nullptr);
+  }
 }
 
 // Each thread owns the lock of its stream while it hits. One thread reads the

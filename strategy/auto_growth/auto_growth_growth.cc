@@ -32,9 +32,13 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
     }
     if (chunk->memory == nullptr && block == nullptr &&
         failure.IsExhaustion()) {
-      // A wait of the stream is better than a refused request.
-      chunk->memory =
-          Borrow(size, LoanRequest::Effort::kOrder, HolderList::Asked::kAll);
+      // A wait of the stream is better than a refused request, and so is a
+      // loan that serves one request only.
+      for (const std::size_t bytes : {policy_.LoanSize(size), size}) {
+        if (chunk->memory != nullptr) break;
+        chunk->memory =
+            Borrow(bytes, LoanRequest::Effort::kOrder, HolderList::Asked::kAll);
+      }
     }
   }
   {

@@ -202,8 +202,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
 
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size, Effort effort,
                                         HolderList::Asked asked) noexcept {
-  return pool().loans().Borrow({policy_.LoanSize(size), chain_stream(), effort},
-                               *this, asked);
+  return pool().loans().Borrow({size, chain_stream(), effort}, *this, asked);
 }
 
 void AutoGrowthAllocator::RecallLent(LoanRecall which) noexcept {
@@ -238,12 +237,13 @@ Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
         FindRecalled(size, may_order ? LoanRecall::kIdle : LoanRecall::kSpare);
     if (*block != nullptr) return nullptr;
   }
-  Allocation* memory = Borrow(size, effort, HolderList::Asked::kSome);
+  const std::size_t loan = policy_.LoanSize(size);
+  Allocation* memory = Borrow(loan, effort, HolderList::Asked::kSome);
   if (memory != nullptr || may_order) return memory;
   // Borrowing memory that its stream will need again is better than growth.
   *block = FindRecalled(size, LoanRecall::kIdle);
   return *block != nullptr ? nullptr
-                           : Borrow(size, effort, HolderList::Asked::kSome);
+                           : Borrow(loan, effort, HolderList::Asked::kSome);
 }
 
 Block* AutoGrowthAllocator::FindRecalled(std::size_t size,

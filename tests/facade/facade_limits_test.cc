@@ -111,6 +111,19 @@ TEST_F(FacadeLimitsTest, StampsAreSafeOnceTheStreamsWereWaitedFor) {
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
 }
 
+// A loan that small blocks can share would be larger than the free memory of
+// the other stream.
+TEST_F(FacadeLimitsTest, ASmallRequestIsServedFromLessThanASharedLoan) {
+  for (const std::string strategy : {"auto_growth", "virtual_memory"}) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy + ",gpu_memory_limit_mb=2");
+    const AllocationPtr first = facade().Alloc(kPlace, 256);
+    const AllocationPtr second = facade().Alloc(kPlace, 256, NewStream());
+    EXPECT_NE(second, nullptr);
+    EXPECT_LE(facade().GetStats(kPlace).peak_reserved_bytes, Mebibytes(2));
+  }
+}
+
 // A release waits once, for any number of chunks.
 TEST_F(FacadeLimitsTest, ManyIdleChunksMakeRoomAtTheCostOfOneWait) {
   Build("allocator_strategy=auto_growth");

@@ -68,6 +68,8 @@ TraceAllocator::TraceAllocator(std::shared_ptr<Allocator> underlying,
 Allocation* TraceAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
+  // A request that only looks for a cached block does not run out of memory.
+  if (allocation == nullptr && !failure.IsExhaustion()) return nullptr;
   // Write the row after the allocation and before the free. So the rows are in
   // a valid order if another thread reuses the address.
   sink_->Allocated(allocation != nullptr ? allocation->data() : nullptr,

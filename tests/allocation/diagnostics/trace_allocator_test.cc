@@ -96,6 +96,14 @@ TEST_F(TraceAllocatorTest, WritesARowForEveryCallInOrder) {
               "device:0"}));
 }
 
+// A replay would report that the program ran out of memory.
+TEST_F(TraceAllocatorTest, ARequestThatMustNotGrowLeavesNoRow) {
+  below_->Fail({1, 1, Failure::Reason::kNoGrowth});
+  Failure failure;
+  EXPECT_EQ(layer_->AllocateOrNull(Request{77, 0, kNoRetry}, failure), nullptr);
+  EXPECT_EQ(Rows().size(), 1U);
+}
+
 TEST_F(TraceAllocatorTest, ZeroBytesLeaveNoRow) {
   layer_->Allocate(0).reset();
   EXPECT_EQ(Rows().size(), 1U);

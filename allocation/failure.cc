@@ -1,6 +1,5 @@
 #include "strata/allocation/failure.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -9,20 +8,21 @@
 namespace strata {
 namespace {
 
-// Writes all sizes of a text in one unit, so that a reader can compare them.
+// Writes all sizes of a text in one unit, so that a reader can compare them;
+// but sizes below 1 MiB in bytes, because they would round to nothing.
 class Sizes {
  public:
   explicit Sizes(const Failure& f) : in_gib_(IsLarge(f)) {}
 
   std::string operator()(std::size_t bytes) const {
+    if (bytes != 0 && bytes < Mebibytes(1)) {
+      return std::to_string(bytes) + " bytes";
+    }
     const double size =
         static_cast<double>(bytes) /
         static_cast<double>(in_gib_ ? Gibibytes(1) : Mebibytes(1));
     std::array<char, 32> text{};
-    // Shows at least 0.001 for a size above 0.
-    const int digits = in_gib_ ? 2 : size < 0.1 && bytes != 0 ? 3 : 1;
-    std::snprintf(text.data(), text.size(), "%.*f", digits,
-                  digits == 3 ? std::max(size, 0.001) : size);
+    std::snprintf(text.data(), text.size(), "%.*f", in_gib_ ? 2 : 1, size);
     return std::string(text.data()) + (in_gib_ ? " GiB" : " MiB");
   }
 

@@ -63,7 +63,7 @@ TEST(FailureTest, SaysEverythingInOneUnit) {
   failure.rounded_bytes = Mebibytes(2);
   failure.reserved_bytes = 0;
   EXPECT_EQ(failure.ToString(),
-            "device: cannot allocate 0.001 MiB on device:0: the device is out "
+            "device: cannot allocate 1000 bytes on device:0: the device is out "
             "of memory; asked of the system: 2.0 MiB; device: 2.0 MiB free of "
             "81920.0 MiB");
 }

@@ -16,9 +16,10 @@ constexpr const char* kFastBfc = "bfc_fast";
 
 // The allocators that users compare most; all of them together take too long.
 constexpr std::array kDefaults = {
-    "null",  "null_locked",  "auto_growth", "c:auto_growth",
-    "bfc",   "peer:pytorch", "peer:paddle", "peer:tf_bfc",
-    "glibc", "jemalloc",     "mimalloc",    "tcmalloc"};
+    "null",          "null_locked", "virtual_memory", "auto_growth",
+    "c:auto_growth", "bfc",         "peer:pytorch",   "peer:paddle",
+    "peer:tf_bfc",   "glibc",       "jemalloc",       "mimalloc",
+    "tcmalloc"};
 
 BenchAllocator Row(const std::string& name, Kind kind) {
   BenchAllocator allocator;

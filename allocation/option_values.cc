@@ -96,10 +96,14 @@ OptionValues::OptionValues(const std::vector<RegisteredOption>& options,
     values_.emplace(option.name,
                     Parse(option.name, option.type, option.default_value));
   }
+  std::set<std::string_view> names;
   while (!text.empty()) {
     std::string_view value = TakePart(text, ':');
     const bool is_alone = value.find('=') == std::string_view::npos;
     const RegisteredOption& option = Named(options, TakePart(value, '='));
+    if (!names.insert(option.name).second) {
+      throw std::invalid_argument("'" + option.name + "' is set twice");
+    }
     if (is_alone && option.type == "Bool") value = "true";
     values_[option.name] = Parse(option.name, option.type, value);
   }

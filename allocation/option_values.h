@@ -58,7 +58,7 @@ class OptionValues {
   // option that `text` does not name has its default.
   //
   // Errors: std::invalid_argument naming the unknown option (and the known
-  //   ones), or the option and its invalid value.
+  //   ones), the option that is set twice, or the option and its invalid value.
   OptionValues(const std::vector<RegisteredOption>& options,
                std::string_view text);
 

@@ -338,12 +338,15 @@ void Options::Set(std::string_view name, std::string_view value) {
 
 Options Options::Parse(std::string_view text) {
   Options options;
-  bool strategy_was_set = false;
+  std::set<std::string> names;
   for (const Assignment& assignment : SplitAssignments(text)) {
     options.Set(assignment.name, assignment.value);
-    if (assignment.name == "allocator_strategy") strategy_was_set = true;
+    if (!names.insert(assignment.name).second) {
+      throw std::invalid_argument("option '" + assignment.name +
+                                  "' is set twice");
+    }
   }
-  options.Validate(strategy_was_set);
+  options.Validate(/*strategy_was_set=*/names.count("allocator_strategy") != 0);
   return options;
 }
 

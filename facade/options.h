@@ -40,7 +40,8 @@ struct Options {
   // two single quotes inside it stand for one.
   //
   // Errors: std::invalid_argument naming the unknown option (and the known
-  //   ones), or the option and its invalid value; also the errors of Validate.
+  //   ones), the option that is set twice, or the option and its invalid value;
+  //   also the errors of Validate.
   static Options Parse(std::string_view text);
 
   // Sets one option by name. A name of RemovedOptions() sets nothing, whatever

@@ -36,12 +36,7 @@ class CallGate {
   void Shut() { closed_.store(true); }
   // Closes the gate and waits: after this returns, no call enters and none is
   // inside.
-  void Close() {
-    Shut();
-    for (int inside = inside_.load(); inside != 0; inside = inside_.load()) {
-      inside_.wait(inside);
-    }
-  }
+  void Close();
 
  private:
   bool Enter() {
@@ -52,8 +47,12 @@ class CallGate {
   }
   void Leave() {
     inside_.fetch_sub(1);
-    if (closed_.load()) inside_.notify_all();
+    if (closed_.load()) WakeClosing();
   }
+
+  // Wakes the calls of Close(). Not inline: the standard library notes waiting
+  // threads per shared library, so one library has to wait and to wake.
+  void WakeClosing();
 
   std::atomic<int> inside_{0};
   std::atomic<bool> closed_{false};

@@ -61,6 +61,12 @@ TEST(OptionValuesTest, RefusesWhatItDoesNotKnow) {
             "most_bytes: '1X' is not a value of type Bytes");
 }
 
+TEST(OptionValuesTest, RefusesAnOptionThatIsSetTwice) {
+  EXPECT_EQ(Error("most_bytes=1MiB:most_live=1:most_bytes=1GiB"),
+            "'most_bytes' is set twice");
+  EXPECT_EQ(Error("warn:warn"), "'warn' is set twice");
+}
+
 TEST(OptionValuesTest, AnotherNameOrTypeIsAFaultOfTheProgram) {
   const OptionValues values(Table(), "");
   EXPECT_THROW(values.Get<bool>("most_live"), std::logic_error);

@@ -164,6 +164,11 @@ function(strata_library)
   set_target_properties(
     strata_static strata_shared PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                                            SOVERSION ${PROJECT_VERSION_MAJOR})
+  if(CMAKE_SYSTEM_NAME STREQUAL Linux)
+    set(map ${PROJECT_SOURCE_DIR}/tools/cmake/strata_shared.map)
+    target_link_options(strata_shared PRIVATE -Wl,--version-script=${map})
+    set_target_properties(strata_shared PROPERTIES LINK_DEPENDS ${map})
+  endif()
   if(BUILD_SHARED_LIBS)
     add_library(strata::facade ALIAS strata_shared)
   else()

@@ -221,6 +221,13 @@ TEST(OptionsTest, WhatFollowsAQuoteIsSeparated) {
   EXPECT_EQ(options.decorators.trace_path, "a'b");
 }
 
+TEST(OptionsTest, RefusesANameThatIsSetTwice) {
+  EXPECT_EQ(RefusalOf("strata_platform=sim,strata_stat,-strata_platform=cuda"),
+            "option 'strata_platform' is set twice");
+  EXPECT_EQ(RefusalOf("strata_stat=1;strata_stat=1"),
+            "option 'strata_stat' is set twice");
+}
+
 TEST(OptionsTest, AnEmptyTextGivesTheDefaults) {
   EXPECT_EQ(ToString(Options::Parse("")), ToString(Options()));
 }

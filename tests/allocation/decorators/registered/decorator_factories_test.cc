@@ -130,6 +130,8 @@ TEST(DecoratorFactoriesTest, ASelectionNamesItsMistake) {
             "strata_decorators: 'a' is selected twice");
   EXPECT_EQ(SelectionError("b:size=1"),
             "strata_decorators: b: unknown option 'size' (known: label)");
+  EXPECT_EQ(SelectionError("b:label=x:label=y"),
+            "strata_decorators: b: 'label' is set twice");
 }
 
 class RegisteredDecoratorTest : public ::testing::Test {

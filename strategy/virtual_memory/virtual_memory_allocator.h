@@ -234,11 +234,15 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void CommitMoves(GrowthPlan& plan) noexcept;
   template <class Visit>
   void ForEachFreeHandle(Visit visit) const;
+  template <class Visit>
+  static void ForEachFreeHandleOf(Block& block, Visit visit);
   // Lists the handles that a growth may move. False: the list has no room.
   bool CollectFree(GrowthPlan& plan) const;
   // Bytes of free and refused handles. Hold lock_.
   std::size_t IdlePageBytesLocked() const;
-  // Bytes of handles that become free when all loans return. Hold lock_.
+  // Bytes of the pages that loans and the free memory beside them touch,
+  // without free handles. An upper bound of the bytes that a recall gains:
+  // pages at the ends may hold live bytes. Hold lock_.
   std::size_t LentPageBytes() const;
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
@@ -357,19 +361,24 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
 };
 
 template <class Visit>
+void VirtualMemoryAllocator::ForEachFreeHandleOf(Block& block, Visit visit) {
+  if (block.size < kPageBytes || !block.chunk->is_range) return;
+  const AddressRange& range = vmm::RangeOf(block);
+  std::byte* const end = vmm::EndOf(block);
+  std::byte* at = range.PageUp(block.data);
+  while (at < end) {
+    PageHandle* const handle = range.HandleAt(at);
+    if (handle->base >= block.data && handle->end() <= end) {
+      if (handle->pins == 0) visit(block, *handle);
+    }
+    at = handle->end();
+  }
+}
+
+template <class Visit>
 void VirtualMemoryAllocator::ForEachFreeHandle(Visit visit) const {
   const auto visit_block = [&](Block& block) {
-    if (block.size < kPageBytes || !block.chunk->is_range) return;
-    const AddressRange& range = vmm::RangeOf(block);
-    std::byte* const end = vmm::EndOf(block);
-    std::byte* at = range.PageUp(block.data);
-    while (at < end) {
-      PageHandle* const handle = range.HandleAt(at);
-      if (handle->base >= block.data && handle->end() <= end) {
-        if (handle->pins == 0) visit(block, *handle);
-      }
-      at = handle->end();
-    }
+    ForEachFreeHandleOf(block, visit);
   };
   for (const FreeIndex& blocks : index_) {
     blocks.FindBest(kPageBytes, [&](Block& block) {

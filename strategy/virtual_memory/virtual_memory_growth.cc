@@ -114,6 +114,13 @@ bool VirtualMemoryAllocator::MayEverFit(const GrowthPlan& plan,
   ForEachFreeHandle([&](const Block&, const PageHandle& handle) {
     if (plan.target.Overlaps(handle)) needed += handle.bytes;
   });
+  // Handles that the request touches in part are larger than it needs: if all
+  // idle memory is released, new pages serve it.
+  if (plan.target.range != nullptr) {
+    const auto size =
+        static_cast<std::size_t>(plan.target.end - plan.target.begin);
+    needed = std::min(needed, AlignUp(size, kPageBytes));
+  }
   return room >= needed || idle >= needed - room;
 }
 

@@ -33,7 +33,7 @@ namespace strata {
 //   - A free handle moves at once: it is mapped a second time, for blocks of
 //     the same stream. Its old addresses serve no request. They are unmapped
 //     after the end of the work that used them. Without aliases, a growth
-//     waits for that work first.
+//     waits for that work first. If the wait fails, no handle moves.
 //   - The limit counts bytes of handles before the driver creates them.
 //   - A growth changes nothing if a driver call fails. Memory that the driver
 //     also refuses to unmap or to release serves no request. It stays counted
@@ -88,6 +88,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
     kNoAddresses,  // no run of addresses is large enough
     kShort,        // memory is short
     kFailed,       // The failure has the reason.
+    kNoMove,       // The stream cannot be waited for, so no handle moves.
     kAgain,        // Records or vectors were too short for the plan.
   };
   struct Effort {

@@ -74,6 +74,10 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
         effort.lacks_bytes = plan.new_bytes;
         if (failure.IsExhaustion() && AskForLess(plan, effort)) continue;
         break;
+      case Attempt::kNoMove:
+        effort.may_move = false;
+        effort.only_tails = false;
+        continue;
       case Attempt::kPlanned:
         break;
     }
@@ -300,8 +304,8 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     Pool own, GrowthPlan& plan, Block** block, Failure& failure) noexcept {
   if (plan.moved_bytes != 0 && !vmm_.may_alias() && !AwaitStream()) {
-    failure.reason = Failure::Reason::kNoGrowth;
-    return Undo(plan);
+    static_cast<void>(Undo(plan));
+    return Attempt::kNoMove;
   }
   if (plan.new_bytes != 0 &&
       !pool().budget().ClaimPages(plan.new_bytes, failure)) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 #include "strata/strategy/blocks/block_list.h"
@@ -154,8 +155,24 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // ApplyGrants. Hold lock_.
   std::size_t PinOutdated(std::uint64_t version,
                           std::vector<PageHandle*>& handles) noexcept;
-  // Applies grants that changed while handles were pending.
+  // Applies grants that some handles may lack.
   void CatchUpGrants() noexcept;
+  // A mapping that lacks grants; null: none does.
+  struct Outdated {
+    PageHandle* handle = nullptr;
+    std::byte* at = nullptr;
+  };
+  using FindOutdated = FunctionRef<Outdated(std::uint64_t version)>;
+  // Calls `publish` with the lock held, once `find` finds no pending mapping
+  // with grants older than `version`. Sets their access first. On an error,
+  // does not call `publish`.
+  Status PublishGranted(FindOutdated find,
+                        FunctionRef<void()> publish) noexcept;
+  // As PublishGranted, but calls `restore` also after an error. A later growth
+  // applies the grants then.
+  void RestoreGranted(FindOutdated find, FunctionRef<void()> restore) noexcept;
+  // A mapping that UndoPlan makes usable again.
+  static Outdated OutdatedOf(const GrowthPlan& plan, std::uint64_t version);
 
   // Growth: virtual_memory_growth.cc. Without the lock.
   // As GrowByPages; false if there are no addresses.
@@ -265,6 +282,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
                   std::vector<Block*>& retired) noexcept;
   std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
+  // Undoes DetachFree for these handles and retired addresses.
+  void RestoreDetached(std::span<const FreeHandle> handles,
+                       std::span<Block* const> retired) noexcept;
   // Releases an unmapped handle, or records it for ReleaseRefused. Returns the
   // bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
@@ -358,7 +378,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
   std::size_t pin_count_ = 0;     // Handles of all Pins.
   bool has_no_chain_ = false;     // No chain allocates here any more.
-  bool may_lack_grants_ = false;  // Handles were pending when grants changed.
+  bool may_lack_grants_ = false;  // Grants changed; a handle may lack them.
 };
 
 template <class Visit>

@@ -332,9 +332,23 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
   for (const GrowthPiece& piece : plan.pieces) {
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
-  {
-    const auto joined = LockJoined();
-    *block = CommitPlan(plan, own);
+  const Status granted = PublishGranted(
+      [&](std::uint64_t version) {
+        for (const GrowthPiece& piece : plan.pieces) {
+          if (piece.handle->access_version < version) {
+            return Outdated{piece.handle, piece.at};
+          }
+        }
+        return Outdated();
+      },
+      [&] { *block = CommitPlan(plan, own); });
+  if (granted != Status::kSuccess) {
+    // The old mappings of moved handles have older grants than the new ones.
+    for (const GrowthPiece& piece : plan.pieces) {
+      piece.handle->access_version = 0;
+    }
+    ExplainRefusal(granted, plan.new_bytes, failure);
+    return Undo(plan);
   }
   CatchUpGrants();
   return Attempt::kServed;
@@ -348,11 +362,9 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     RecordStock supply(RecordSlab::Instance());
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
-  {
-    const auto joined = LockJoined();
-    UndoPlan(plan);
-  }
-  CatchUpGrants();
+  RestoreGranted(
+      [&](std::uint64_t version) { return OutdatedOf(plan, version); },
+      [&] { UndoPlan(plan); });
   return Attempt::kFailed;
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "strata/base/function_ref.h"
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth/auto_growth_allocator.h"
 #include "strata/strategy/blocks/block_list.h"
@@ -33,7 +34,7 @@ namespace strata {
 //   - A free handle moves at once: it is mapped a second time, for blocks of
 //     the same stream. Its old addresses serve no request. They are unmapped
 //     after the end of the work that used them. Without aliases, a growth
-//     waits for that work first.
+//     waits for that work first. If the wait fails, no handle moves.
 //   - The limit counts bytes of handles before the driver creates them.
 //   - A growth changes nothing if a driver call fails. Memory that the driver
 //     also refuses to unmap or to release serves no request. It stays counted
@@ -88,6 +89,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
     kNoAddresses,  // no run of addresses is large enough
     kShort,        // memory is short
     kFailed,       // The failure has the reason.
+    kNoMove,       // The stream cannot be waited for, so no handle moves.
     kAgain,        // Records or vectors were too short for the plan.
   };
   struct Effort {
@@ -153,8 +155,24 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // ApplyGrants. Hold lock_.
   std::size_t PinOutdated(std::uint64_t version,
                           std::vector<PageHandle*>& handles) noexcept;
-  // Applies grants that changed while handles were pending.
+  // Applies grants that some handles may lack.
   void CatchUpGrants() noexcept;
+  // A mapping that lacks grants; null: none does.
+  struct Outdated {
+    PageHandle* handle = nullptr;
+    std::byte* at = nullptr;
+  };
+  using FindOutdated = FunctionRef<Outdated(std::uint64_t version)>;
+  // Calls `publish` with the lock held, once `find` finds no pending mapping
+  // with grants older than `version`. Sets their access first. On an error,
+  // does not call `publish`.
+  Status PublishGranted(FindOutdated find,
+                        FunctionRef<void()> publish) noexcept;
+  // As PublishGranted, but calls `restore` also after an error. A later growth
+  // applies the grants then.
+  void RestoreGranted(FindOutdated find, FunctionRef<void()> restore) noexcept;
+  // A mapping that UndoPlan makes usable again.
+  static Outdated OutdatedOf(const GrowthPlan& plan, std::uint64_t version);
 
   // Growth: virtual_memory_growth.cc. Without the lock.
   // As GrowByPages; false if there are no addresses.
@@ -234,11 +252,15 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void CommitMoves(GrowthPlan& plan) noexcept;
   template <class Visit>
   void ForEachFreeHandle(Visit visit) const;
+  template <class Visit>
+  static void ForEachFreeHandleOf(Block& block, Visit visit);
   // Lists the handles that a growth may move. False: the list has no room.
   bool CollectFree(GrowthPlan& plan) const;
   // Bytes of free and refused handles. Hold lock_.
   std::size_t IdlePageBytesLocked() const;
-  // Bytes of handles that become free when all loans return. Hold lock_.
+  // Bytes of the pages that loans and the free memory beside them touch,
+  // without free handles. An upper bound of the bytes that a recall gains:
+  // pages at the ends may hold live bytes. Hold lock_.
   std::size_t LentPageBytes() const;
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
@@ -260,6 +282,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
                   std::vector<Block*>& retired) noexcept;
   std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
+  // Undoes DetachFree for these handles and retired addresses.
+  void RestoreDetached(std::span<const FreeHandle> handles,
+                       std::span<Block* const> retired) noexcept;
   // Releases an unmapped handle, or records it for ReleaseRefused. Returns the
   // bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
@@ -353,23 +378,28 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::size_t credit_bytes_ = 0;  // See VmmPolicy::PrefersFree.
   std::size_t pin_count_ = 0;     // Handles of all Pins.
   bool has_no_chain_ = false;     // No chain allocates here any more.
-  bool may_lack_grants_ = false;  // Handles were pending when grants changed.
+  bool may_lack_grants_ = false;  // Grants changed; a handle may lack them.
 };
+
+template <class Visit>
+void VirtualMemoryAllocator::ForEachFreeHandleOf(Block& block, Visit visit) {
+  if (block.size < kPageBytes || !block.chunk->is_range) return;
+  const AddressRange& range = vmm::RangeOf(block);
+  std::byte* const end = vmm::EndOf(block);
+  std::byte* at = range.PageUp(block.data);
+  while (at < end) {
+    PageHandle* const handle = range.HandleAt(at);
+    if (handle->base >= block.data && handle->end() <= end) {
+      if (handle->pins == 0) visit(block, *handle);
+    }
+    at = handle->end();
+  }
+}
 
 template <class Visit>
 void VirtualMemoryAllocator::ForEachFreeHandle(Visit visit) const {
   const auto visit_block = [&](Block& block) {
-    if (block.size < kPageBytes || !block.chunk->is_range) return;
-    const AddressRange& range = vmm::RangeOf(block);
-    std::byte* const end = vmm::EndOf(block);
-    std::byte* at = range.PageUp(block.data);
-    while (at < end) {
-      PageHandle* const handle = range.HandleAt(at);
-      if (handle->base >= block.data && handle->end() <= end) {
-        if (handle->pins == 0) visit(block, *handle);
-      }
-      at = handle->end();
-    }
+    ForEachFreeHandleOf(block, visit);
   };
   for (const FreeIndex& blocks : index_) {
     blocks.FindBest(kPageBytes, [&](Block& block) {

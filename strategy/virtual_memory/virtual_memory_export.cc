@@ -125,14 +125,14 @@ std::size_t VirtualMemoryAllocator::PinOutdated(
     std::uint64_t version, std::vector<PageHandle*>& handles) noexcept {
   std::size_t outdated = 0;
   const PageHandle* last = nullptr;  // It may lie in several blocks.
-  may_lack_grants_ = false;
+  bool is_pending = false;
   for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
        chunk = chunk->next) {
     if (!chunk->is_range) continue;
     const auto& range = *static_cast<const AddressRange*>(chunk);
     for (const Block* block = chunk->first; block != nullptr;
          block = block->next) {
-      if (block->pool == BlockList::kPendingPool) may_lack_grants_ = true;
+      if (block->pool == BlockList::kPendingPool) is_pending = true;
       if (!BlockList::IsUsable(*block)) continue;
       std::byte* const end = block->data + block->size;
       for (std::byte* at = block->data; at < end;) {
@@ -147,6 +147,10 @@ std::size_t VirtualMemoryAllocator::PinOutdated(
       }
     }
   }
+  // Only a call that finds no outdated handle clears it. So after a failure of
+  // ApplyGrants, the next growth calls ApplyGrants again.
+  may_lack_grants_ =
+      outdated != 0 || is_pending || version != peers_->version();
   return outdated;
 }
 
@@ -201,4 +205,58 @@ void VirtualMemoryAllocator::CatchUpGrants() noexcept {
       << name() << ": other devices cannot be granted access to mapped memory ("
       << status << ")";
 }
+
+Status VirtualMemoryAllocator::PublishGranted(
+    FindOutdated find, FunctionRef<void()> publish) noexcept {
+  while (true) {
+    const PeerAccess::GrantsPtr grants = peers_->grants();
+    Outdated outdated;
+    {
+      const auto joined = LockJoined();
+      // PinOutdated sets may_lack_grants_ if it meets pending blocks. If it has
+      // not run since the grants changed, it finds the published handles.
+      if (may_lack_grants_) outdated = find(peers_->version());
+      if (outdated.handle == nullptr) {
+        publish();
+        return Status::kSuccess;
+      }
+    }
+    PageHandle& handle = *outdated.handle;
+    const Status status = SetAccess(outdated.at, handle.bytes, *grants);
+    if (status != Status::kSuccess) return status;
+    const std::lock_guard<ChainLock> guard(lock_);
+    handle.access_version = std::max(handle.access_version, grants->version);
+  }
+}
+
+void VirtualMemoryAllocator::RestoreGranted(
+    FindOutdated find, FunctionRef<void()> restore) noexcept {
+  if (PublishGranted(find, restore) != Status::kSuccess) {
+    const auto joined = LockJoined();
+    restore();
+  }
+  CatchUpGrants();
+}
+
+VirtualMemoryAllocator::Outdated VirtualMemoryAllocator::OutdatedOf(
+    const GrowthPlan& plan, std::uint64_t version) {
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (piece.is_new() || piece.old != GrowthPiece::Old::kUsable) continue;
+    PageHandle* const handle = piece.handle;
+    if (handle->access_version < version) return {handle, handle->base};
+  }
+  const AddressRange& range = *plan.target.range;
+  for (std::byte* at = plan.low; at < plan.high;) {
+    PageHandle* const handle = range.HandleAt(at);
+    // Holes have no handle.
+    if (handle == nullptr) {
+      at = range.PageDown(at) + kPageBytes;
+      continue;
+    }
+    if (handle->access_version < version) return {handle, handle->base};
+    at = handle->end();
+  }
+  return {};
+}
+
 }  // namespace strata

@@ -74,6 +74,10 @@ bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
         effort.lacks_bytes = plan.new_bytes;
         if (failure.IsExhaustion() && AskForLess(plan, effort)) continue;
         break;
+      case Attempt::kNoMove:
+        effort.may_move = false;
+        effort.only_tails = false;
+        continue;
       case Attempt::kPlanned:
         break;
     }
@@ -114,6 +118,13 @@ bool VirtualMemoryAllocator::MayEverFit(const GrowthPlan& plan,
   ForEachFreeHandle([&](const Block&, const PageHandle& handle) {
     if (plan.target.Overlaps(handle)) needed += handle.bytes;
   });
+  // Handles that the request touches in part are larger than it needs: if all
+  // idle memory is released, new pages serve it.
+  if (plan.target.range != nullptr) {
+    const auto size =
+        static_cast<std::size_t>(plan.target.end - plan.target.begin);
+    needed = std::min(needed, AlignUp(size, kPageBytes));
+  }
   return room >= needed || idle >= needed - room;
 }
 
@@ -293,8 +304,8 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     Pool own, GrowthPlan& plan, Block** block, Failure& failure) noexcept {
   if (plan.moved_bytes != 0 && !vmm_.may_alias() && !AwaitStream()) {
-    failure.reason = Failure::Reason::kNoGrowth;
-    return Undo(plan);
+    static_cast<void>(Undo(plan));
+    return Attempt::kNoMove;
   }
   if (plan.new_bytes != 0 &&
       !pool().budget().ClaimPages(plan.new_bytes, failure)) {
@@ -321,9 +332,23 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
   for (const GrowthPiece& piece : plan.pieces) {
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
-  {
-    const auto joined = LockJoined();
-    *block = CommitPlan(plan, own);
+  const Status granted = PublishGranted(
+      [&](std::uint64_t version) {
+        for (const GrowthPiece& piece : plan.pieces) {
+          if (piece.handle->access_version < version) {
+            return Outdated{piece.handle, piece.at};
+          }
+        }
+        return Outdated();
+      },
+      [&] { *block = CommitPlan(plan, own); });
+  if (granted != Status::kSuccess) {
+    // The old mappings of moved handles have older grants than the new ones.
+    for (const GrowthPiece& piece : plan.pieces) {
+      piece.handle->access_version = 0;
+    }
+    ExplainRefusal(granted, plan.new_bytes, failure);
+    return Undo(plan);
   }
   CatchUpGrants();
   return Attempt::kServed;
@@ -337,11 +362,9 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     RecordStock supply(RecordSlab::Instance());
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
-  {
-    const auto joined = LockJoined();
-    UndoPlan(plan);
-  }
-  CatchUpGrants();
+  RestoreGranted(
+      [&](std::uint64_t version) { return OutdatedOf(plan, version); },
+      [&] { UndoPlan(plan); });
   return Attempt::kFailed;
 }
 

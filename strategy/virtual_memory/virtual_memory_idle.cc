@@ -110,15 +110,28 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     // UnmapTaken has retired that address again.
     retired.clear();
   }
-  {
-    const auto joined = LockJoined();
-    for (const FreeHandle& free : handles) Restore(free.block);
-    for (Block* block : retired) RetireAgain(block);
-    records_.Shed();
-  }
-  CatchUpGrants();
-  pool().budget().NotifyIdle();
+  RestoreDetached(handles, retired);
   return released;
+}
+
+void VirtualMemoryAllocator::RestoreDetached(
+    std::span<const FreeHandle> handles,
+    std::span<Block* const> retired) noexcept {
+  RestoreGranted(
+      [&](std::uint64_t version) {
+        for (const FreeHandle& free : handles) {
+          if (free.handle->access_version < version) {
+            return Outdated{free.handle, free.handle->base};
+          }
+        }
+        return Outdated();
+      },
+      [&] {
+        for (const FreeHandle& free : handles) Restore(free.block);
+        for (Block* block : retired) RetireAgain(block);
+        records_.Shed();
+      });
+  pool().budget().NotifyIdle();
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseDetached(
@@ -146,12 +159,7 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     const Status unmapped = Unmap(at, bytes);
     if (unmapped != Status::kSuccess) {
       tell(+1);
-      {
-        const auto joined = LockJoined();
-        for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
-      }
-      CatchUpGrants();
-      pool().budget().NotifyIdle();
+      RestoreDetached(std::span(handles).subspan(first, i - first), {});
       continue;
     }
     {

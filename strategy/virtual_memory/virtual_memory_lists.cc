@@ -26,21 +26,20 @@ std::size_t VirtualMemoryAllocator::LentPageBytes() const {
   for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
        chunk = chunk->next) {
     if (!chunk->is_range || chunk->loans == 0) continue;
-    const std::byte* counted = nullptr;  // the end of the last counted handle
-    for (const Block* lent = chunk->first; lent != nullptr; lent = lent->next) {
-      if (lent->is_free || !is_idle(lent)) continue;
+    for (Block* block = chunk->first; block != nullptr; block = block->next) {
+      if (block->is_free || !is_idle(block)) continue;
       // The run of free and lent blocks around it.
-      const Block* first = lent;
+      Block* first = block;
       while (is_idle(first->previous)) first = first->previous;
-      const Block* last = lent;
-      while (is_idle(last->next)) last = last->next;
-      for (std::byte* at = lent->data; at < EndOf(*lent);) {
-        const PageHandle& handle = *RangeOf(*lent).HandleAt(at);
-        at = handle.end();
-        if (handle.base < first->data || at > EndOf(*last)) continue;
-        if (handle.pins != 0 || at <= counted) continue;
-        bytes += handle.bytes;
-        counted = at;
+      while (is_idle(block->next)) block = block->next;
+      const AddressRange& range = RangeOf(*block);
+      bytes += static_cast<std::size_t>(range.PageUp(EndOf(*block)) -
+                                        range.PageDown(first->data));
+      for (Block* part = first; part != block->next; part = part->next) {
+        if (!part->is_free) continue;
+        ForEachFreeHandleOf(*part, [&](const Block&, const PageHandle& handle) {
+          bytes -= handle.bytes;
+        });
       }
     }
   }

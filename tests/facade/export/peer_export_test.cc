@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -35,13 +36,47 @@ class PeerExportTest : public ExportTest {
     return is_enabled;
   }
 
+  void RefuseAll(DeviceCall call) {
+    FaultRule rule;
+    rule.call = call;
+    rule.every = 1;
+    device().AddFault(rule);
+  }
+  // Enables device 1 when a growth has mapped its pages.
+  void EnableAtMap(const std::function<void()>& then = [] {}) {
+    facade().AddVisitor(kPlace,
+                        [this, then](Place, void*, std::size_t, int change) {
+                          if (change < 0 || std::exchange(was_enabled_, true))
+                            return;
+                          facade().EnablePeerAccess(kPlace, 1);
+                          then();
+                        });
+  }
+  // At the next SetAccess, another request takes `bytes` of free memory.
+  void TakeAtGrant(std::size_t bytes) {
+    device().SetCallObserver([this, bytes](const CallRecord& record) {
+      if (record.call != DeviceCall::kSetAccess || !was_enabled_) return;
+      device().SetCallObserver(nullptr);
+      Failure failure;
+      taken_ = facade().TryAlloc(kPlace, Request{bytes, 0, kNoGrowth}, failure);
+      has_tried_ = true;
+      if (taken_ != nullptr) taken_access_ = AccessOfPeer(taken_);
+    });
+  }
+
+  // To the last byte, because a grant begins with the first pages.
   Access AccessOfPeer(const AllocationPtr& block) {
     Access access = Access::kNone;
-    EXPECT_EQ(device().GetAccess(At(block->data()),
+    EXPECT_EQ(device().GetAccess(At(block->data()) + block->size() - 1,
                                  {Location::Kind::kDevice, 1}, &access),
               Status::kSuccess);
     return access;
   }
+
+  bool was_enabled_ = false;
+  bool has_tried_ = false;
+  AllocationPtr taken_;
+  Access taken_access_ = Access::kReadWrite;
 };
 
 TEST_F(PeerExportTest, PeersReachWhatIsMappedNowAndLater) {
@@ -107,14 +142,79 @@ TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
   const auto is_enabled = EnableAtUnmap();
   AllocationPtr block = Alloc(4 * kPage);
   block.reset();
-  FaultRule rule;
-  rule.call = DeviceCall::kUnmapRange;
-  rule.every = 1;
-  device().AddFault(rule);
+  RefuseAll(DeviceCall::kUnmapRange);
   EXPECT_EQ(facade().Release(kPlace), 0U);
   device().ClearFaults();
   block = Alloc(4 * kPage);
   EXPECT_TRUE(*is_enabled);
+  EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+}
+
+TEST_F(PeerExportTest, GrowthPublishesNoMemoryWithoutTheAccess) {
+  Build(kMapped);
+  EnableAtMap();
+  TakeAtGrant(kPage / 8);
+  const AllocationPtr block = Alloc(4 * kPage - kPage / 4);
+  EXPECT_TRUE(has_tried_);
+  EXPECT_EQ(taken_access_, Access::kReadWrite);
+  EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+}
+
+TEST_F(PeerExportTest, FailedGrowthRestoresNoMemoryWithoutTheAccess) {
+  Build(kMapped);
+  Alloc(4 * kPage).reset();
+  RefuseAll(DeviceCall::kCreateMemory);
+  device().SetCallObserver([this](const CallRecord& record) {
+    if (record.call != DeviceCall::kCreateMemory) return;
+    was_enabled_ = true;
+    TakeAtGrant(4 * kPage);
+    facade().EnablePeerAccess(kPlace, 1);
+  });
+  EXPECT_FALSE(CanAlloc(6 * kPage));
+  EXPECT_TRUE(has_tried_);
+  EXPECT_EQ(taken_access_, Access::kReadWrite);
+}
+
+TEST_F(PeerExportTest, RefusedReleaseRestoresNoMemoryWithoutTheAccess) {
+  Build(kMapped);
+  const auto is_enabled = EnableAtUnmap();
+  Alloc(4 * kPage).reset();
+  RefuseAll(DeviceCall::kUnmapRange);
+  was_enabled_ = true;
+  TakeAtGrant(4 * kPage);
+  EXPECT_EQ(facade().Release(kPlace), 0U);
+  EXPECT_TRUE(*is_enabled);
+  EXPECT_TRUE(has_tried_);
+  EXPECT_EQ(taken_access_, Access::kReadWrite);
+  device().ClearFaults();
+}
+
+TEST_F(PeerExportTest, GrowthWithoutTheAccessFails) {
+  Build(kMapped);
+  EnableAtMap([this] { RefuseAll(DeviceCall::kSetAccess); });
+  EXPECT_FALSE(CanAlloc(4 * kPage));
+  EXPECT_TRUE(was_enabled_);
+  device().ClearFaults();
+  AllocationPtr block = Alloc(4 * kPage);
+  EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
+  block.reset();
+  facade().Release(kPlace);
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+TEST_F(PeerExportTest, LaterGrowthsSetAccessThatFailed) {
+  Build(kMapped);
+  const auto is_enabled = EnableAtUnmap();
+  AllocationPtr block = Alloc(4 * kPage);
+  block.reset();
+  RefuseAll(DeviceCall::kUnmapRange);
+  RefuseAll(DeviceCall::kSetAccess);
+  EXPECT_EQ(facade().Release(kPlace), 0U);
+  EXPECT_TRUE(*is_enabled);
+  device().ClearFaults();
+  block = Alloc(4 * kPage);
+  EXPECT_EQ(AccessOfPeer(block), Access::kNone);
+  const AllocationPtr other = Alloc(6 * kPage);
   EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
 }
 

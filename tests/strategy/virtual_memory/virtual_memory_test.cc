@@ -290,6 +290,30 @@ TEST_F(VirtualMemoryTest, WithoutAliasesAMoveWaitsForTheStream) {
   EXPECT_EQ(Calls(DeviceCall::kStreamSynchronize), waits + 1);
 }
 
+TEST_F(VirtualMemoryTest, WithoutAliasesAFailedWaitLeavesCreation) {
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_alias = false;
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_remap = "tight";
+  options_.memory_bytes = 256 * kMiB;
+  Build();
+  const std::vector<AllocationPtr> kept =
+      VmmFixture::LeaveHalf(a_, 8 * kMiB, 12);
+  device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
+  device().AddFault(FailAll(DeviceCall::kSynchronize));
+  EXPECT_NE(TryAllocate(a_, 40 * kMiB), nullptr);
+  EXPECT_EQ(device().Leaks().mapped_bytes, reserved());
+}
+
+TEST_F(VirtualMemoryTest, WithoutAliasesAFailedWaitIsAShortage) {
+  options_.strategy_options.Edit<VirtualMemoryOptions>().vmm_alias = false;
+  Build();
+  const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
+  device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
+  device().AddFault(FailAll(DeviceCall::kSynchronize));
+  Failure failure;
+  EXPECT_EQ(a_->AllocateOrNull(Request{32 * kMiB}, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+}
+
 // A captured graph uses the old addresses again at each launch.
 TEST_F(VirtualMemoryTest, MemoryOfAGraphPoolStaysWhereItIs) {
   Build();

@@ -146,6 +146,47 @@ TEST_F(VmmReleaseTest, AnIdleLoanCountsWithItsHandle) {
   EXPECT_EQ(pool().IdleBytes(), 64 * kMiB);
 }
 
+// The block begins within a page that its lender uses.
+TEST_F(VmmReleaseTest, AnIdleLoanInPartOfAPageReturnsToItsLender) {
+  options_.progress = "manual";
+  Build();
+  b_ = place_->AddChain();
+  a_->Allocate(24 * kMiB).reset();
+  const AllocationPtr before = a_->Allocate(3 * kMiB);
+  AllocationPtr free = a_->Allocate(19 * kMiB);
+  const AllocationPtr after = a_->Allocate(2 * kMiB);
+  const AllocationPtr rest = b_->Allocate(40 * kMiB);
+  ASSERT_EQ(reserved(), 64 * kMiB);
+  free.reset();
+  AllocationPtr loan = b_->Allocate(19 * kMiB);
+  Submit(b_);
+  loan.reset();
+  Failure failure;
+  EXPECT_NE(a_->AllocateOrNull(Request{19 * kMiB}, failure), nullptr);
+}
+
+TEST_F(VmmReleaseTest, AnIdleLoanJoinsTheFreeMemoryBesideIt) {
+  options_.progress = "manual";
+  Build();
+  b_ = place_->AddChain();
+  a_->Allocate(24 * kMiB).reset();
+  const AllocationPtr before = a_->Allocate(3 * kMiB);
+  AllocationPtr free = a_->Allocate(19 * kMiB);
+  const AllocationPtr after = a_->Allocate(2 * kMiB);
+  const AllocationPtr rest = b_->Allocate(40 * kMiB);
+  ASSERT_EQ(reserved(), 64 * kMiB);
+  free.reset();
+  AllocationPtr first = b_->Allocate(6 * kMiB);
+  AllocationPtr second = b_->Allocate(13 * kMiB);
+  first.reset();
+  pool().loans().Recall(ChunkHolder::LoanRecall::kIdle,
+                        HolderList::Asked::kAll);
+  Submit(b_);
+  second.reset();
+  Failure failure;
+  EXPECT_NE(a_->AllocateOrNull(Request{19 * kMiB}, failure), nullptr);
+}
+
 // cudaIpcGetMemHandle knows chunks only.
 TEST_F(VmmReleaseTest, AnOfferedLoanServesNoLegacyRequest) {
   options_.progress = "manual";

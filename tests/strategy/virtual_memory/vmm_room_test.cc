@@ -93,6 +93,34 @@ TEST_F(VmmRoomTest, OtherStreamsReleaseTheBytesOfAllHolesAtOnce) {
   EXPECT_EQ(pool().stats().failures, 1U);
 }
 
+// Two free handles of 64 MiB, with a hole between them. The request touches a
+// part of each.
+TEST_F(VmmRoomTest, HandlesThatARequestTouchesInPartAreReleasedForIt) {
+  options_.memory_bytes = 80 * 1024 * kMiB;
+  options_.progress = "manual";
+  Build();
+  b_ = place_->AddChain();
+  AllocationPtr first = a_->Allocate(64 * kMiB);
+  AllocationPtr hole = a_->Allocate(40 * kMiB);
+  AllocationPtr last = a_->Allocate(64 * kMiB);
+  hole.reset();
+  a_->Release();
+  AllocationPtr idle = b_->Allocate(20 * kMiB);
+  std::vector<AllocationPtr> rest;
+  for (const std::size_t bytes :
+       {1024 * kMiB, 64 * kMiB, 20 * kMiB, 2 * kMiB}) {
+    while (AllocationPtr block = TryAllocate(b_, bytes)) {
+      rest.push_back(std::move(block));
+    }
+  }
+  Submit(b_);
+  idle.reset();
+  first.reset();
+  last.reset();
+  Failure failure;
+  EXPECT_NE(a_->AllocateOrNull(Request{144 * kMiB}, failure), nullptr);
+}
+
 TEST_F(VmmRoomTest, OthersThatTakeEveryByteMakeAGrowthFail) {
   options_.memory_bytes = 256 * kMiB;
   Build();

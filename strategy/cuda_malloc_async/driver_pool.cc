@@ -398,7 +398,8 @@ std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
   const CaptureGate::CallScope scope(gate_.get(), device_);
   if (!scope ||
       device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
-    return last.load();
+    // The driver may never have answered.
+    return std::max(last.load(), in_use_bytes());
   }
   last = value;
   return value;

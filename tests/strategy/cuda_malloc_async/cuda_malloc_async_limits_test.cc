@@ -66,6 +66,18 @@ TEST_F(CudaMallocAsyncLimitsTest, KeepsTheLastNumberThatTheDriverTold) {
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
 }
 
+TEST_F(CudaMallocAsyncLimitsTest, MemoryInUseIsReservedBeforeTheDriverAnswers) {
+  Build();
+  FaultRule fault;
+  fault.call = DeviceCall::kPoolGetAttribute;
+  device().AddFault(fault);
+  const Chain chain = NewChain();
+  const AllocationPtr block = chain->Allocate(Mebibytes(3));
+  const Stats stats = pool_->stats();
+  EXPECT_GE(stats.reserved_bytes, Mebibytes(3));
+  EXPECT_GE(stats.peak_reserved_bytes, Mebibytes(3));
+}
+
 TEST_F(CudaMallocAsyncLimitsTest, TheLimitIsOnWhatIsReserved) {
   // No multiple of the driver's step: it must not round up.
   setting_.limit_bytes = Mebibytes(37);

@@ -13,8 +13,9 @@
 namespace strata {
 namespace {
 
-// During its life, requests of the places that found no memory wait and search
-// again: memory on its way to the system is neither idle nor free.
+// During its life, requests of the places that found no memory wait: memory on
+// its way to the system is neither idle nor free. They search again if it gave
+// some.
 class Giving {
  public:
   explicit Giving(const std::vector<PlaceState*>& places) : places_(places) {
@@ -24,9 +25,11 @@ class Giving {
   Giving& operator=(const Giving&) = delete;
   ~Giving() {
     for (PlaceState* place : places_) {
-      place->reclaimer()->EndGiving(/*gave=*/true);
+      place->reclaimer()->EndGiving(gave);
     }
   }
+
+  bool gave = false;
 
  private:
   const std::vector<PlaceState*>& places_;
@@ -47,9 +50,12 @@ std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
     return bytes;
   };
   const std::size_t before = reserved();
-  const Giving giving(places);
+  Giving giving(places);
   const std::size_t counted = release();
-  return std::max(counted, before - std::min(before, reserved()));
+  const std::size_t given =
+      std::max(counted, before - std::min(before, reserved()));
+  giving.gave = given != 0;
+  return given;
 }
 
 std::size_t AllocatorFacade::EmptyCache() {

@@ -70,6 +70,9 @@ bool KnowsFreeBytes(const Failure& failure) {
 // them waits for this thread.
 constexpr int kMostYields = 1 << 20;
 
+// Releases of memory that this thread is inside. It must not wait for them.
+thread_local constinit int t_giving = 0;
+
 // Most rounds of callbacks in a row without a change. One is not enough: a
 // callback may free the last block of a chunk only in its second round.
 constexpr int kMostFruitlessRounds = 2;
@@ -107,6 +110,17 @@ struct Reclaimer::Registration::Entry {
     return pass ? source->Reclaim(stream, bytes) : 0;
   }
 };
+
+void Reclaimer::BeginGiving() noexcept {
+  ++giving_;
+  ++t_giving;
+}
+
+void Reclaimer::EndGiving(bool gave) noexcept {
+  if (gave) ++given_;
+  --giving_;
+  --t_giving;
+}
 
 Reclaimer::Registration::Registration(std::shared_ptr<Reclaimer> reclaimer,
                                       std::shared_ptr<Entry> entry)
@@ -284,7 +298,7 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
                                    FunctionRef<bool()> search,
                                    std::uint64_t& seen) const {
   for (int i = 0; i < kMostYields && failure.MayReclaim(); ++i) {
-    const bool done = giving_.load() == 0;
+    const bool done = giving_.load() == 0 || t_giving != 0;
     const std::uint64_t given = given_.load();
     if (given != seen) {
       seen = given;

@@ -106,14 +106,11 @@ class Reclaimer {
   // available notifies it.
   RetryQueue& retry() { return retry_; }
 
-  // Bracket a release of memory by another thread outside the reclaim steps. A
-  // climb that found nothing waits for EndGiving(), and searches again if
-  // `gave` is true.
-  void BeginGiving() noexcept { ++giving_; }
-  void EndGiving(bool gave) noexcept {
-    if (gave) ++given_;
-    --giving_;
-  }
+  // Bracket a release of memory outside the reclaim steps. A climb of another
+  // thread that found nothing waits for EndGiving(), and searches again if
+  // `gave` is true. Both are called by the same thread.
+  void BeginGiving() noexcept;
+  void EndGiving(bool gave) noexcept;
 
   // Runs the steps for the request that failed with `failure`. `search` tries
   // again: true ends the climb; false stores its reason in `failure`. Returns
